@@ -183,7 +183,8 @@ impl Search {
         if self.root == RootState::Raw {
             self.prepare_root(budget, rng);
         }
-        self.watch.is_enough(&self.tree, self.counts.spent, budget)
+        self.early_stop
+            .is_enough(&self.tree, self.counts.spent, budget)
     }
 
     /// Takes the evaluations of what is pending: for each leaf, in the order in which they were

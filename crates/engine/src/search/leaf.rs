@@ -18,7 +18,7 @@ impl Search {
         settings: &Settings,
         scratch: &mut Scratch,
     ) -> Arrival {
-        self.counts.barren = 0;
+        self.counts.visits_without_expansion = 0;
         let legal = game.position().legal_moves();
         let (path, moves) = (&scratch.path, &mut scratch.moves);
         moves.clear();

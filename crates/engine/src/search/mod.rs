@@ -52,8 +52,10 @@ mod summary;
 mod testing;
 mod walk;
 
-use early::Watch;
-pub use game::{Config, Gathered, Lead, Line, Room, Searcher, Standing};
+use early::EarlyStop;
+pub use game::{
+    BestMoveMargin, GatherBudget, Gathered, Line, SearchStats, Searcher, SearcherConfig,
+};
 pub(crate) use gather::{Limits, Pending, Scratch};
 use gumbel::GumbelRoot;
 pub use position::{MoveReport, Report, search_position, search_positions};
@@ -120,7 +122,7 @@ pub(crate) struct Search {
     in_flight: u32,
     counts: Counts,
     gumbel: GumbelRoot,
-    watch: Watch,
+    early_stop: EarlyStop,
     /// Of forced playouts: `k`, while they are forced at this root.
     forced: Option<f32>,
     /// What is proven of the root; none before the solver has looked at it.
@@ -141,7 +143,7 @@ struct Counts {
     /// Positions that endgame tables knew.
     table_hits: u64,
     /// Visits since one came to a new position.
-    barren: u32,
+    visits_without_expansion: u32,
 }
 
 /// What was done to the root's priors.

@@ -84,7 +84,7 @@ impl Search {
         let (counts, depth) = (&mut self.counts, path.len() - 1);
         counts.spent += u32::from(depth > 0);
         counts.visits += 1;
-        counts.barren = counts.barren.saturating_add(1);
+        counts.visits_without_expansion = counts.visits_without_expansion.saturating_add(1);
         counts.depths += depth as u64;
         counts.deepest = counts.deepest.max(depth);
     }

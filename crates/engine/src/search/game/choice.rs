@@ -9,7 +9,7 @@ use crate::tree::{Edge, NodeId, Proof};
 
 /// How far the best move is ahead of the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lead {
+pub enum BestMoveMargin {
     /// No other move can become best: it is the only one, or its result is proven.
     Decided,
     /// By this many visits.
@@ -55,15 +55,15 @@ impl Searcher {
     }
 
     /// How far the best move is ahead.
-    pub fn lead(&self) -> Lead {
+    pub fn margin(&self) -> BestMoveMargin {
         let edges = self.search.tree.edges_of_root();
         let ranked = self.ranked(NodeId::ROOT);
         let rank = |place: usize| ranked.get(place).map(|place| self.rank(&edges[*place]));
         match (rank(0), rank(1)) {
             (Some(Rank::Searched(best, ..)), Some(Rank::Searched(second, ..))) => {
-                Lead::Visits(best - second)
+                BestMoveMargin::Visits(best - second)
             }
-            _ => Lead::Decided,
+            _ => BestMoveMargin::Decided,
         }
     }
 

@@ -21,7 +21,7 @@ pub struct Line {
 
 /// Where a search stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Standing {
+pub struct SearchStats {
     /// Mean length of this search's walks, in plies, rounded up.
     pub depth: u32,
     /// The longest of them.
@@ -38,7 +38,7 @@ pub struct Standing {
     pub mate: Option<i32>,
     /// Whether the last visits have hardly changed the distribution of all, as the configuration's `kld_stop` says;
     /// false without one.
-    pub calm: bool,
+    pub kld_converged: bool,
 }
 
 impl Searcher {
@@ -100,10 +100,10 @@ impl Searcher {
     }
 
     /// Where the search stands.
-    pub fn standing(&self) -> Standing {
+    pub fn stats(&self) -> SearchStats {
         let counts = &self.search.counts;
         let depth = counts.depths.div_ceil(counts.visits.max(1)).max(1);
-        Standing {
+        SearchStats {
             depth: u32::try_from(depth).unwrap_or(u32::MAX),
             deepest: u32::try_from(counts.deepest.max(1)).unwrap_or(u32::MAX),
             visits: self.visits(),
@@ -111,7 +111,7 @@ impl Searcher {
             table_hits: counts.table_hits,
             fullness: self.search.tree.fullness(),
             mate: self.search.proof.and_then(mate_of),
-            calm: self.calm,
+            kld_converged: self.kld_converged,
         }
     }
 }

@@ -33,23 +33,23 @@ mod lines;
 mod reuse;
 mod tables;
 
-pub use choice::Lead;
+pub use choice::BestMoveMargin;
 pub use gathered::Gathered;
-pub use lines::{Line, Standing};
+pub use lines::{Line, SearchStats};
 
 /// Walks that end without a place in the batch, for each place.
 const FREE_WALKS: usize = 8;
 /// Fewest such walks before control goes back.
 const LEAST_FREE_WALKS: usize = 64;
 /// After so many visits in turn that came to no new position, a search is exhausted.
-const BARREN_VISITS: u32 = 100_000;
+const MOST_VISITS_WITHOUT_EXPANSION: u32 = 100_000;
 /// Most visits of a root, so that those of a batch can still be counted in 32 bits.
 const MOST_VISITS: u32 = u32::MAX - (1 << 24);
 
 /// How a [`Searcher`] searches.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Config {
-    /// PUCT, policy temperatures and noise, and the `kld_stop` by which a [`Standing`] is calm; the root search is PUCT whatever
+pub struct SearcherConfig {
+    /// PUCT, policy temperatures and noise, and the `kld_stop` by which a [`SearchStats`] has converged; the root search is PUCT whatever
     /// it says, and its visits are not used. Noise is mixed in if it is there. Results are proven without `solver`, too; with
     /// it, mates in one are seen before they are visited.
     pub params: SearchParams,
@@ -63,7 +63,7 @@ pub struct Config {
     pub tree_bytes: usize,
 }
 
-impl Default for Config {
+impl Default for SearcherConfig {
     fn default() -> Self {
         Self {
             params: SearchParams {
@@ -79,7 +79,7 @@ impl Default for Config {
 
 /// How much one [`gather`](Searcher::gather) may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct GatherBudget {
     /// Positions to evaluate.
     pub leaves: usize,
     /// Visits, with and without evaluation.
@@ -88,7 +88,7 @@ pub struct Room {
 
 /// A game's search tree and what is needed to go on.
 pub struct Searcher {
-    config: Config,
+    config: SearcherConfig,
     settings: Settings,
     cache: Option<Arc<EvaluationCache>>,
     rng: ChaCha8Rng,
@@ -104,7 +104,7 @@ pub struct Searcher {
     generation: u64,
     divergence: Divergence,
     /// Whether the last look at the divergence found that more visits hardly change anything.
-    calm: bool,
+    kld_converged: bool,
 }
 
 impl fmt::Debug for Searcher {
@@ -119,7 +119,7 @@ impl fmt::Debug for Searcher {
 impl Searcher {
     /// A searcher without a tree. The cache, if there is one, must only hold answers of the
     /// evaluator that will be used; noise is drawn from `seed`.
-    pub fn new(config: Config, cache: Option<Arc<EvaluationCache>>, seed: u64) -> Self {
+    pub fn new(config: SearcherConfig, cache: Option<Arc<EvaluationCache>>, seed: u64) -> Self {
         // When to stop is for the caller to say, so there is no plan for sequential halving.
         let params = SearchParams {
             root: RootSearch::Puct,
@@ -140,7 +140,7 @@ impl Searcher {
             known_value: None,
             generation: 0,
             divergence: Divergence::default(),
-            calm: false,
+            kld_converged: false,
             config,
         }
     }
@@ -166,7 +166,7 @@ impl Searcher {
         self.search.begin(&mut self.game, &self.settings);
         self.search.counts.table_hits = u64::from(known_value.is_some());
         self.divergence.begin();
-        self.calm = false;
+        self.kld_converged = false;
     }
 
     /// Forgets the tree: for another game.
@@ -176,7 +176,7 @@ impl Searcher {
     }
 
     /// How it searches.
-    pub const fn config(&self) -> &Config {
+    pub const fn config(&self) -> &SearcherConfig {
         &self.config
     }
 
@@ -188,7 +188,8 @@ impl Searcher {
     /// Whether more visits bring nothing: none has come to a new position for long, as in small
     /// endings that are drawn, or as many are counted as can be.
     pub fn is_exhausted(&self) -> bool {
-        self.search.counts.barren >= BARREN_VISITS || self.visits() >= MOST_VISITS
+        self.search.counts.visits_without_expansion >= MOST_VISITS_WITHOUT_EXPANSION
+            || self.visits() >= MOST_VISITS
     }
 
     /// Whether the tree has no room for a batch of this many leaves.
@@ -215,7 +216,7 @@ impl Searcher {
     /// now, or `room.visits` visits are done or under way. The old content of `gathered` is
     /// dropped. With nothing gathered, nothing under way and nothing visited, search is
     /// [over](Self::is_over).
-    pub fn gather(&mut self, room: Room, gathered: &mut Gathered) {
+    pub fn gather(&mut self, room: GatherBudget, gathered: &mut Gathered) {
         gathered.clear();
         gathered.generation = self.generation;
         let budget = Budget {
@@ -289,8 +290,8 @@ impl Searcher {
     fn look_at_divergence(&mut self) {
         let stop = self.config.params.kld_stop.as_ref();
         let (tree, visits) = (&self.search.tree, self.search.spent());
-        let calm = stop.and_then(|stop| self.divergence.look(tree, visits, stop));
-        self.calm = calm.unwrap_or(self.calm);
+        let converged = stop.and_then(|stop| self.divergence.look(tree, visits, stop));
+        self.kld_converged = converged.unwrap_or(self.kld_converged);
     }
 
     /// Forgets what was gathered, as if it never was: for evaluations that failed.

@@ -3,7 +3,7 @@
 use super::*;
 
 fn plain_search(game: &GameHistory, visits: u32) -> Vec<(Move, u32, Option<f32>)> {
-    let settings = Settings::new(&Config::default().params);
+    let settings = Settings::new(&SearcherConfig::default().params);
     let budget = Budget {
         visits,
         ..testing::budget(&settings, Purpose::Target, Exploration::Plain)
@@ -53,7 +53,7 @@ proptest! {
                 break;
             }
             searcher.begin(&game, &[]);
-            prop_assert_eq!(searcher.standing().visits, kept);
+            prop_assert_eq!(searcher.stats().visits, kept);
             prop_assert_eq!(searcher.is_over(), line.mate.is_some() || line.value.draw == 1.0);
             run(&mut searcher, &mut HandEvaluator::default(), leaves, 300);
         }
@@ -67,7 +67,7 @@ fn a_batch_goes_to_different_leaves() {
     let mut evaluator = HandEvaluator::default();
     run(&mut searcher, &mut evaluator, 1, 50);
     let mut gathered = Gathered::new(&evaluator);
-    let room = Room {
+    let room = GatherBudget {
         leaves: 16,
         visits: 100,
     };
@@ -100,7 +100,7 @@ fn a_batch_that_failed_is_searched_again() {
     let mut evaluator = HandEvaluator::default();
     let mut gathered = Gathered::new(&evaluator);
     for _ in 0..3 {
-        let room = Room {
+        let room = GatherBudget {
             leaves: 8,
             visits: 100,
         };
@@ -122,7 +122,7 @@ fn answers_for_another_tree_are_dropped() {
     let mut evaluator = HandEvaluator::default();
     let mut gathered = Gathered::new(&evaluator);
     searcher.gather(
-        Room {
+        GatherBudget {
             leaves: 1,
             visits: 9,
         },
@@ -132,7 +132,7 @@ fn answers_for_another_tree_are_dropped() {
     evaluator.evaluate(gathered.batch(), &mut answer).unwrap();
     searcher.begin(&fen("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"), &[]);
     searcher.apply(&mut gathered, &answer).unwrap();
-    assert_eq!(searcher.standing().visits, 0);
+    assert_eq!(searcher.stats().visits, 0);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn known_positions_take_no_room_in_a_batch() {
     let game = fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1");
     let mut evaluator = HandEvaluator::default();
     let mut search = |leaves| {
-        let mut searcher = Searcher::new(Config::default(), Some(Arc::clone(&cache)), 1);
+        let mut searcher = Searcher::new(SearcherConfig::default(), Some(Arc::clone(&cache)), 1);
         searcher.begin(&game, &[]);
         run(&mut searcher, &mut evaluator, leaves, 400);
         visits(&searcher)

@@ -19,7 +19,7 @@ mod proofs;
 mod tables;
 
 fn searcher() -> Searcher {
-    Searcher::new(Config::default(), None, 1)
+    Searcher::new(SearcherConfig::default(), None, 1)
 }
 
 /// Searches until this many visits are done, or nothing is left to search.
@@ -28,7 +28,7 @@ fn run(searcher: &mut Searcher, evaluator: &mut dyn Evaluator, leaves: usize, vi
     let mut answer = Evaluations::default();
     while !searcher.is_over() && !searcher.is_full(1) && searcher.planned_visits() < visits {
         let visits = visits - searcher.planned_visits();
-        searcher.gather(Room { leaves, visits }, &mut gathered);
+        searcher.gather(GatherBudget { leaves, visits }, &mut gathered);
         evaluator.evaluate(gathered.batch(), &mut answer).unwrap();
         searcher.apply(&mut gathered, &answer).unwrap();
         assert_eq!(searcher.search.in_flight, 0);
