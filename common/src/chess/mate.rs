@@ -2,8 +2,9 @@
 //!
 //! A position comes in; the shortest mate goes out, with every first move that forces it and the
 //! line in which the defender lasts as long as possible. The search is exhaustive, so "unique"
-//! means unique. It is fast because only moves that may give check are tried as mates, and because
-//! the reply that refuted one first move is tried first against the next (a killer move).
+//! means unique. It is fast because a move is played only if it may give check and no reply is seen
+//! at once (a flight, a capture, a block), and because the reply that refuted one first move is tried
+//! first against the next (a killer move).
 
 use shakmaty::{
     Bitboard, Board, Chess, Color, File, Move, Piece, Position, Rank, Role, Square, attacks,

@@ -10,10 +10,9 @@
 //! apply: expand each leaf with its priors, back up, take the virtual loss off
 //! ```
 //!
-//! [`Search`] never evaluates. Self-play gathers one leaf of each of many games, so that a game does
-//! not depend on the size of a batch. Who has one position for the whole device gathers many leaves
-//! of it. What a search does is a function of its tree, its [`Settings`], its [`Budget`] and random
-//! numbers.
+//! [`Search`] never evaluates. Self-play gathers one leaf of each of many games, so a game does not
+//! depend on the size of a batch. Play and analysis of one position gather many of its leaves. A
+//! search is a function of its tree, its [`Settings`], its [`Budget`] and random numbers.
 //!
 //! In the order of a visit:
 //!
@@ -23,7 +22,7 @@
 //! - `softmax`: priors; `solver`: values and proofs on their way to the root;
 //! - `summary`: what was found.
 //!
-//! On top of it stand [`search_position`] (`position`) and [`Searcher`] (`game`).
+//! Built on it: [`search_position`] (`position`) and [`Searcher`] (`game`).
 
 use std::sync::Arc;
 
@@ -108,6 +107,7 @@ pub(crate) struct Budget<'a> {
     pub(crate) visits: u32,
     pub(crate) exploration: Exploration,
     pub(crate) purpose: Purpose,
+    /// Of one gather.
     pub(crate) limits: Limits,
 }
 
