@@ -155,10 +155,10 @@ impl Search {
 
     /// Whether the root is proven, so that the search is over.
     pub(super) const fn is_proven(&self, proofs: Proofs) -> bool {
-        match (proofs, self.proof) {
-            (Proofs::Ignored, _) | (_, None | Some(Proof::Open)) => false,
-            (Proofs::EndIfDecisive, Some(Proof::Drawn)) => false,
-            (_, Some(_)) => true,
+        match self.proof {
+            None | Some(Proof::Open) => false,
+            Some(Proof::Drawn) => matches!(proofs, Proofs::End),
+            Some(Proof::Won(_) | Proof::Lost(_)) => !matches!(proofs, Proofs::Ignored),
         }
     }
 
