@@ -60,33 +60,43 @@ pub(super) fn select(
 ) -> Option<usize> {
     let node = tree.node(at);
     let u = puct.factor(node.visits + u32::from(node.in_flight));
+    let (is_root, in_flight) = (at == NodeId::ROOT, node.in_flight > 0);
+    let filters = is_root && !allowed.is_empty();
     let (mut best, mut new) = (Candidate::NONE, Candidate::NONE);
+    let mut untried = None;
     let mut seen = 0.0;
     for (place, edge) in tree.edges(at).iter().enumerate() {
-        if at == NodeId::ROOT && !is_allowed(edge, allowed) {
+        if filters && !is_allowed(edge, allowed) {
             continue;
         }
         let Some(child) = edge.child() else {
-            new.challenge(place, u * edge.prior);
-            // Below the root the visited moves come first, then the one to try next. Noise and
-            // temperature change the order at a root that was kept.
-            match at {
-                NodeId::ROOT => continue,
-                _ => break,
+            // Of untried moves the first has the highest prior.
+            untried.get_or_insert((place, edge.prior));
+            // Below the root the visited moves come before it. Noise and temperature change the
+            // order at a root that was kept.
+            if is_root {
+                continue;
             }
+            break;
         };
         let child = tree.node(child);
-        let in_flight = u32::from(child.in_flight);
-        let explore = u * edge.prior / (1 + child.visits + in_flight) as f32;
-        if !child.is_valued() {
-            new.challenge(place, explore);
-            continue;
+        let mut visits = 1 + child.visits;
+        // Without walks in flight through the node, none goes through its children.
+        if in_flight {
+            visits += u32::from(child.in_flight);
+            if !child.is_valued() {
+                new.challenge(place, u * edge.prior / visits as f32);
+                continue;
+            }
         }
         seen += edge.prior;
         // The opponent can force mate after this move.
         if !matches!(child.proof, Proof::Won(_)) {
-            best.challenge(place, explore - child.q);
+            best.challenge(place, u * edge.prior / visits as f32 - child.q);
         }
+    }
+    if let Some((place, prior)) = untried {
+        new.challenge(place, u * prior);
     }
     let new_is_better =
         new.place.is_some() && puct.first_play(node.q, seen) + new.score > best.score;
