@@ -5,17 +5,23 @@ use rookery_backend_torch::error::TorchResult;
 use rookery_backend_torch::graph::RawOutputs;
 use rookery_backend_torch::tensors::upload;
 use rookery_common::network::{AuxiliaryHead, ValueHead};
-use rookery_engine::Wdl;
 use tch::{Device, Kind, Reduction, Tensor};
 
 use crate::error::{Result, TrainError};
-use crate::trainer::{Ahead, TrainBatch};
+use crate::trainer::{Ahead, BoardsAhead, TrainBatch};
 
 /// The plies that the moves left head's output counts in ones.
 const PLIES_UNIT: f32 = 20.0;
 
 /// A logit that no softmax gives weight to, yet finite.
 const NEVER: f64 = -1e9;
+
+/// The temperature of the soft policy target, and what each legal move's share gets before (KataGo).
+const SOFT_TEMPERATURE: f64 = 4.0;
+const SOFT_FLOOR: f64 = 1e-7;
+
+/// A position's surprise counts as at most this many times the batch's mean.
+const MOST_SURPRISE: f64 = 8.0;
 
 /// What the network ought to say.
 #[derive(Debug)]
@@ -27,6 +33,15 @@ pub(crate) struct Targets {
     ahead: Option<AheadTargets>,
     /// What the opponent will play, for networks that learn it.
     replies: Option<PolicyTargets>,
+    /// What stands on the squares later, for networks that learn it.
+    boards: Option<BoardTargets>,
+}
+
+/// `[positions, 8, 8]`: classes of squares.
+#[derive(Debug)]
+struct BoardTargets {
+    future: Tensor,
+    last: Tensor,
 }
 
 /// Distributions over legal moves, each row padded to the longest list of them.
@@ -56,6 +71,8 @@ pub(crate) struct LossTensors {
     pub(crate) policy: Tensor,
     /// Value cross-entropy or squared error, mean over positions.
     pub(crate) value: Tensor,
+    /// Both with positions weighted by surprise, where that is asked for.
+    pub(crate) surprising: Option<[Tensor; 2]>,
     /// Of the auxiliary heads, in the order of [`AuxiliaryHead::ALL`]; none of those that the network
     /// does not have. Smooth absolute error of the plies left in units of 20 plies, else cross-entropy.
     pub(crate) auxiliary: [Option<Tensor>; AuxiliaryHead::ALL.len()],
@@ -66,7 +83,7 @@ pub(crate) struct LossTensors {
 impl Targets {
     /// Checks a batch's targets and brings them to the device.
     pub(crate) fn new(batch: &TrainBatch, cells: &PolicyCells, device: Device) -> Result<Self> {
-        check(batch)?;
+        batch.check()?;
         let positions = &batch.positions;
         let rows = positions.len();
         let played = |row: usize| {
@@ -87,19 +104,33 @@ impl Targets {
             )?,
             ahead: AheadTargets::new(&batch.ahead, device)?,
             replies: replies.transpose()?,
+            boards: BoardTargets::new(&batch.boards, device)?,
         })
     }
 
-    /// The losses of a network's outputs.
-    pub(crate) fn losses(&self, raw: &RawOutputs, head: ValueHead) -> TorchResult<LossTensors> {
+    /// The losses of a network's outputs, and those with this share of the positions' weights by surprise.
+    pub(crate) fn losses(
+        &self,
+        raw: &RawOutputs,
+        head: ValueHead,
+        surprise: f64,
+    ) -> TorchResult<LossTensors> {
         let logits = self.policy.logits(&raw.policy)?;
+        let policy = self.policy.cross_entropies(&logits)?;
+        let value = self.value_losses(&raw.value.f_to_kind(Kind::Float)?, head)?;
+        let surprising = (surprise > 0.0).then(|| {
+            let weights = self.policy.surprise_weights(&policy, surprise)?;
+            let policy = self.policy.mean(&policy.f_mul(&weights)?)?;
+            Ok([policy, value.f_mul(&weights)?.f_mean(None)?])
+        });
         let mut auxiliary = [const { None }; AuxiliaryHead::ALL.len()];
         for (kind, output) in &raw.auxiliary {
             auxiliary[kind.index()] = self.auxiliary_loss(*kind, output)?;
         }
         Ok(LossTensors {
-            policy: self.policy.cross_entropy(&logits)?,
-            value: self.value_loss(&raw.value.f_to_kind(Kind::Float)?, head)?,
+            policy: self.policy.mean(&policy)?,
+            value: value.f_mean(None)?,
+            surprising: surprising.transpose()?,
             auxiliary,
             accuracy: self.policy.accuracy(&logits.f_detach()?)?,
         })
@@ -107,37 +138,35 @@ impl Targets {
 
     /// The loss of what a head that only training uses says; none without its targets.
     fn auxiliary_loss(&self, head: AuxiliaryHead, output: &Tensor) -> TorchResult<Option<Tensor>> {
-        let loss = match (head, &self.ahead, &self.replies) {
-            (AuxiliaryHead::MovesLeft, Some(ahead), _) => {
-                let said = output.f_to_kind(Kind::Float)?.f_flatten(0, -1)?;
-                let each = said.f_smooth_l1_loss(&ahead.plies, Reduction::None, 1.0)?;
-                let count = ahead.known.f_sum(None)?.f_clamp_min(1.0)?;
-                each.f_mul(&ahead.known)?.f_sum(None)?.f_div(&count)
+        match head {
+            AuxiliaryHead::MovesLeft | AuxiliaryHead::ShortValue => {
+                let ahead = self.ahead.as_ref();
+                ahead.map(|ahead| ahead.loss(head, output)).transpose()
             }
-            (AuxiliaryHead::ShortValue, Some(ahead), _) => {
-                let output = output.f_to_kind(Kind::Float)?;
-                cross_entropy(&output, &ahead.short_value)?.f_mean(None)
+            AuxiliaryHead::OpponentReply => {
+                let replies = self.replies.as_ref();
+                replies.map(|replies| replies.loss(output)).transpose()
             }
-            (AuxiliaryHead::OpponentReply, _, Some(replies)) => {
-                replies.cross_entropy(&replies.logits(output)?)
+            AuxiliaryHead::FutureBoard | AuxiliaryHead::FinalBoard => {
+                let boards = self.boards.as_ref();
+                boards.map(|boards| boards.loss(head, output)).transpose()
             }
-            _ => return Ok(None),
-        };
-        loss.map(Some)
+            AuxiliaryHead::SoftPolicy => self.policy.softened()?.loss(output).map(Some),
+        }
     }
 
-    fn value_loss(&self, value: &Tensor, head: ValueHead) -> TorchResult<Tensor> {
-        let each = match head {
-            ValueHead::Wdl { .. } => cross_entropy(value, &self.value)?,
+    /// The loss of each position's value.
+    fn value_losses(&self, value: &Tensor, head: ValueHead) -> TorchResult<Tensor> {
+        match head {
+            ValueHead::Wdl { .. } => cross_entropy(value, &self.value),
             ValueHead::Scalar { .. } => {
                 let q = self
                     .value
                     .f_select(1, 0)?
                     .f_sub(&self.value.f_select(1, 2)?)?;
-                value.f_tanh()?.f_flatten(0, -1)?.f_sub(&q)?.f_square()?
+                value.f_tanh()?.f_flatten(0, -1)?.f_sub(&q)?.f_square()
             }
-        };
-        each.f_mean(None)
+        }
     }
 }
 
@@ -182,11 +211,60 @@ impl PolicyTargets {
         logits.f_masked_fill(&self.padding, NEVER)
     }
 
-    /// Cross-entropy over the legal moves, mean over the positions that have a target.
-    fn cross_entropy(&self, logits: &Tensor) -> TorchResult<Tensor> {
-        let weight = self.shares.f_sum(None)?.f_clamp_min(1e-9)?;
+    /// Cross-entropy over the legal moves of each position; 0 without a target.
+    fn cross_entropies(&self, logits: &Tensor) -> TorchResult<Tensor> {
         let cross = self.shares.f_mul(&logits.f_log_softmax(1, Kind::Float)?)?;
-        cross.f_sum(None)?.f_div(&weight)?.f_neg()
+        cross.f_sum_dim_intlist(1, false, None)?.f_neg()
+    }
+
+    /// The mean of the positions' losses over those that have a target.
+    fn mean(&self, losses: &Tensor) -> TorchResult<Tensor> {
+        let weight = self.shares.f_sum(None)?.f_clamp_min(1e-9)?;
+        losses.f_sum(None)?.f_div(&weight)
+    }
+
+    /// The loss of a policy, `[positions, cells]`.
+    fn loss(&self, policy: &Tensor) -> TorchResult<Tensor> {
+        self.mean(&self.cross_entropies(&self.logits(policy)?)?)
+    }
+
+    /// The same targets with a temperature: the root of each share, normalised. What has no target gets none.
+    fn softened(&self) -> TorchResult<Self> {
+        let raised = self.shares.f_add_scalar(SOFT_FLOOR)?;
+        let raised = raised.f_pow_tensor_scalar(1.0 / SOFT_TEMPERATURE)?;
+        let raised = raised.f_masked_fill(&self.padding, 0.0)?;
+        let sums = raised.f_sum_dim_intlist(1, true, None)?.f_clamp_min(1e-9)?;
+        Ok(Self {
+            cells: self.cells.shallow_clone(),
+            padding: self.padding.shallow_clone(),
+            shares: raised
+                .f_div(&sums)?
+                .f_mul(&self.taught()?.f_unsqueeze(1)?)?,
+        })
+    }
+
+    /// One for each position that has a target, else zero.
+    fn taught(&self) -> TorchResult<Tensor> {
+        let sums = self.shares.f_sum_dim_intlist(1, false, None)?;
+        sums.f_gt(0.0)?.f_to_kind(Kind::Float)
+    }
+
+    /// A weight for each position: 1 without a target, else `share` of it in proportion to the Kullback-Leibler
+    /// divergence of target and network (Wu, KataGo's policy surprise weighting), of which the mean counts as 1.
+    /// `cross` is the cross-entropy of each.
+    fn surprise_weights(&self, cross: &Tensor, share: f64) -> TorchResult<Tensor> {
+        let taught = self.taught()?;
+        let logs = self.shares.f_clamp_min(1e-9)?.f_log()?;
+        let information = self
+            .shares
+            .f_mul(&logs)?
+            .f_sum_dim_intlist(1, false, None)?;
+        let divergence = cross.f_detach()?.f_add(&information)?.f_clamp_min(0.0)?;
+        let count = taught.f_sum(None)?.f_clamp_min(1.0)?;
+        let mean = divergence.f_sum(None)?.f_div(&count)?.f_clamp_min(1e-9)?;
+        let surprise = divergence.f_div(&mean)?.f_clamp_max(MOST_SURPRISE)?;
+        let change = surprise.f_sub(&taught)?.f_mul_scalar(share)?;
+        change.f_add_scalar(1.0)
     }
 
     fn accuracy(&self, logits: &Tensor) -> TorchResult<Tensor> {
@@ -230,6 +308,49 @@ impl AheadTargets {
             )?,
         }))
     }
+
+    /// The loss of the plies left or, of another head, that of the value.
+    fn loss(&self, head: AuxiliaryHead, output: &Tensor) -> TorchResult<Tensor> {
+        let output = output.f_to_kind(Kind::Float)?;
+        if head != AuxiliaryHead::MovesLeft {
+            return cross_entropy(&output, &self.short_value)?.f_mean(None);
+        }
+        let each = output
+            .f_flatten(0, -1)?
+            .f_smooth_l1_loss(&self.plies, Reduction::None, 1.0)?;
+        let count = self.known.f_sum(None)?.f_clamp_min(1.0)?;
+        each.f_mul(&self.known)?.f_sum(None)?.f_div(&count)
+    }
+}
+
+impl BoardTargets {
+    fn new(boards: &[BoardsAhead], device: Device) -> TorchResult<Option<Self>> {
+        if boards.is_empty() {
+            return Ok(None);
+        }
+        let shaped = |board: fn(&BoardsAhead) -> &[u8; 64]| {
+            let classes = boards.iter().flat_map(board).map(|class| i64::from(*class));
+            let classes = Tensor::f_from_slice(&classes.collect::<Vec<i64>>())?;
+            upload(&classes.f_reshape([boards.len() as i64, 8, 8])?, device)
+        };
+        Ok(Some(Self {
+            future: shaped(|boards| &boards.future)?,
+            last: shaped(|boards| &boards.last)?,
+        }))
+    }
+
+    /// Cross-entropy of the squares, mean over all: of the board some plies later or, of another head, of the last.
+    fn loss(&self, head: AuxiliaryHead, output: &Tensor) -> TorchResult<Tensor> {
+        let target = match head {
+            AuxiliaryHead::FutureBoard => &self.future,
+            _ => &self.last,
+        };
+        let log = output
+            .f_to_kind(Kind::Float)?
+            .f_log_softmax(1, Kind::Float)?;
+        let said = log.f_gather(1, &target.f_unsqueeze(1)?, false)?;
+        said.f_mean(None)?.f_neg()
+    }
 }
 
 /// Rows of equal length, filled with padding.
@@ -256,43 +377,5 @@ impl Padded {
     }
 }
 
-fn check(batch: &TrainBatch) -> Result<()> {
-    let refuse = |text: String| Err(TrainError::Batch(text));
-    let (positions, moves) = (batch.positions.len(), batch.positions.moves().len());
-    if positions == 0 {
-        return refuse("it holds no position".into());
-    }
-    if batch.policy.len() != moves || batch.values.len() != positions {
-        let (policy, values) = (batch.policy.len(), batch.values.len());
-        return refuse(format!(
-            "{policy} policy targets for {moves} moves, {values} value targets for {positions} \
-             positions"
-        ));
-    }
-    if let Some(row) = (0..positions).find(|row| batch.positions.moves_of(*row).is_empty()) {
-        return refuse(format!("position {row} has no legal move"));
-    }
-    if !batch.ahead.is_empty() && batch.ahead.len() != positions {
-        let ahead = batch.ahead.len();
-        return refuse(format!(
-            "{ahead} targets of what is ahead for {positions} positions"
-        ));
-    }
-    let replies = batch.replies.len();
-    if replies != 0 && replies != positions {
-        return refuse(format!("{replies} replies for {positions} positions"));
-    }
-    let usable = |number: f32| (0.0..=1.0).contains(&number);
-    let usable_value = |v: &Wdl| [v.win, v.draw, v.loss].into_iter().all(usable);
-    let usable_plies = |plies: f32| plies.is_finite() && plies >= 0.0;
-    let usable_ahead =
-        |ahead: &Ahead| usable_value(&ahead.short_value) && ahead.plies.is_none_or(usable_plies);
-    if !batch.policy.iter().copied().all(usable)
-        || !batch.values.iter().all(usable_value)
-        || !batch.ahead.iter().all(usable_ahead)
-        || !batch.replies.shares().iter().copied().all(usable)
-    {
-        return refuse("a target is outside its range".into());
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests;

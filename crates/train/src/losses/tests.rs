@@ -1,0 +1,90 @@
+use super::*;
+
+/// Two legal moves in every row; a row of zeros has no target.
+fn targets(shares: &[[f32; 2]]) -> PolicyTargets {
+    let rows = shares.len() as i64;
+    let shaped = |tensor: Tensor| tensor.reshape([rows, 2]);
+    PolicyTargets {
+        cells: shaped(Tensor::from_slice(&[0_i64, 1].repeat(shares.len()))),
+        padding: shaped(Tensor::from_slice(&[false, false].repeat(shares.len()))),
+        shares: shaped(Tensor::from_slice(&shares.concat())),
+    }
+}
+
+fn numbers(tensor: &Tensor) -> Vec<f64> {
+    Vec::try_from(tensor.flatten(0, -1).to_kind(Kind::Double)).unwrap()
+}
+
+fn assert_near(found: &Tensor, expected: &[f64]) {
+    let found = numbers(found);
+    assert_eq!(found.len(), expected.len());
+    for (place, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert!(
+            (found - expected).abs() < 1e-3,
+            "{found}, not {expected} at {place}"
+        );
+    }
+}
+
+/// By hand: the fourth roots of 16/17 and 1/17 are as 2 to 1; of 1 and the floor, 10^-7, as 1 to 0.01778.
+#[test]
+fn the_soft_target_has_the_fourth_roots_of_the_shares() {
+    let soft = targets(&[[16.0 / 17.0, 1.0 / 17.0], [0.0, 1.0], [0.0, 0.0]]);
+    let soft = soft.softened().unwrap();
+    let floor = 0.017_78 / 1.017_78;
+    let expected = [2.0 / 3.0, 1.0 / 3.0, floor, 1.0 - floor, 0.0, 0.0];
+    assert_near(&soft.shares, &expected);
+    // A network that says nothing: ln 2 of the two that have a target, whose mean it is.
+    let loss = soft.loss(&Tensor::zeros([3, 2], (Kind::Float, Device::Cpu)));
+    assert_near(&loss.unwrap(), &[2.0_f64.ln()]);
+}
+
+#[test]
+fn a_move_that_is_padding_gets_no_soft_share() {
+    let mut padded = targets(&[[1.0, 0.0]]);
+    padded.padding = Tensor::from_slice(&[false, true]).reshape([1, 2]);
+    assert_near(&padded.softened().unwrap().shares, &[1.0, 0.0]);
+}
+
+/// By hand: a network that says nothing is ln 2 from the first target, 0 from the second, and the third position has
+/// none; the mean of two is ln 2 / 2. So the first counts twice as much by surprise, the second nothing.
+#[test]
+fn surprising_positions_weigh_more() {
+    let policy = targets(&[[1.0, 0.0], [0.5, 0.5], [0.0, 0.0]]);
+    let logits = Tensor::zeros([3, 2], (Kind::Float, Device::Cpu));
+    let cross = policy.cross_entropies(&logits).unwrap();
+    let weights = |share| policy.surprise_weights(&cross, share).unwrap();
+    assert_near(&weights(0.5), &[1.5, 0.5, 1.0]);
+    assert_near(&weights(1.0), &[2.0, 0.0, 1.0]);
+}
+
+/// One of twenty: twenty times the mean, but never more than eight times.
+#[test]
+fn the_weight_of_a_surprise_is_capped() {
+    let mut shares = vec![[0.5, 0.5]; 20];
+    shares[3] = [0.0, 1.0];
+    let policy = targets(&shares);
+    let logits = Tensor::zeros([20, 2], (Kind::Float, Device::Cpu));
+    let cross = policy.cross_entropies(&logits).unwrap();
+    let mut expected = [0.5; 20];
+    expected[3] = 4.5;
+    assert_near(&policy.surprise_weights(&cross, 0.5).unwrap(), &expected);
+}
+
+/// Logits of 0 are ln 13 from any class; ln 12 for the right one makes it as likely as the twelve others.
+#[test]
+fn the_loss_of_a_board_is_the_mean_over_its_squares() {
+    let mut ahead = BoardsAhead {
+        future: [0; 64],
+        last: [12; 64],
+    };
+    ahead.future[9] = 5;
+    let targets = BoardTargets::new(&[ahead], Device::Cpu).unwrap().unwrap();
+    let says = Tensor::zeros([1, 13, 8, 8], (Kind::Float, Device::Cpu));
+    let loss = |head, says: &Tensor| targets.loss(head, says).unwrap();
+    assert_near(&loss(AuxiliaryHead::FinalBoard, &says), &[13.0_f64.ln()]);
+    // The second square of the second rank.
+    let _ = says.get(0).get(5).get(1).get(1).fill_(12.0_f64.ln());
+    let expected = (63.0 * 13.0_f64.ln() + 2.0_f64.ln()) / 64.0;
+    assert_near(&loss(AuxiliaryHead::FutureBoard, &says), &[expected]);
+}
