@@ -37,11 +37,14 @@ pub(crate) struct Targets {
     boards: Option<BoardTargets>,
 }
 
-/// `[positions, 8, 8]`: classes of squares.
 #[derive(Debug)]
 struct BoardTargets {
+    /// `[positions, 1, 8, 8]`: classes of squares some plies later.
     future: Tensor,
+    /// The same at the game's end.
     last: Tensor,
+    /// `[positions]`: one where the boards are known, else zero.
+    known: Tensor,
 }
 
 /// Distributions over legal moves, each row padded to the longest list of them.
@@ -118,7 +121,7 @@ impl Targets {
         let logits = self.policy.logits(&raw.policy)?;
         let policy = self.policy.cross_entropies(&logits)?;
         let value = self.value_losses(&raw.value.f_to_kind(Kind::Float)?, head)?;
-        let surprising = (surprise > 0.0).then(|| {
+        let surprising = (surprise > 0.0).then(|| -> TorchResult<_> {
             let weights = self.policy.surprise_weights(&policy, surprise)?;
             let policy = self.policy.mean(&policy.f_mul(&weights)?)?;
             Ok([policy, value.f_mul(&weights)?.f_mean(None)?])
@@ -324,22 +327,28 @@ impl AheadTargets {
 }
 
 impl BoardTargets {
-    fn new(boards: &[BoardsAhead], device: Device) -> TorchResult<Option<Self>> {
+    fn new(boards: &[Option<BoardsAhead>], device: Device) -> TorchResult<Option<Self>> {
         if boards.is_empty() {
             return Ok(None);
         }
         let shaped = |board: fn(&BoardsAhead) -> &[u8; 64]| {
-            let classes = boards.iter().flat_map(board).map(|class| i64::from(*class));
+            let each = |ahead: &Option<BoardsAhead>| ahead.as_ref().map_or([0; 64], |a| *board(a));
+            let classes = boards.iter().flat_map(each).map(i64::from);
             let classes = Tensor::f_from_slice(&classes.collect::<Vec<i64>>())?;
-            upload(&classes.f_reshape([boards.len() as i64, 8, 8])?, device)
+            upload(&classes.f_reshape([boards.len() as i64, 1, 8, 8])?, device)
         };
+        let known = boards
+            .iter()
+            .map(|ahead| f32::from(u8::from(ahead.is_some())));
+        let known = Tensor::f_from_slice(&known.collect::<Vec<f32>>())?;
         Ok(Some(Self {
             future: shaped(|boards| &boards.future)?,
             last: shaped(|boards| &boards.last)?,
+            known: upload(&known, device)?,
         }))
     }
 
-    /// Cross-entropy of the squares, mean over all: of the board some plies later or, of another head, of the last.
+    /// Cross-entropy of the squares, mean over all that are known: of the board some plies later or, of another head, of the last.
     fn loss(&self, head: AuxiliaryHead, output: &Tensor) -> TorchResult<Tensor> {
         let target = match head {
             AuxiliaryHead::FutureBoard => &self.future,
@@ -348,8 +357,10 @@ impl BoardTargets {
         let log = output
             .f_to_kind(Kind::Float)?
             .f_log_softmax(1, Kind::Float)?;
-        let said = log.f_gather(1, &target.f_unsqueeze(1)?, false)?;
-        said.f_mean(None)?.f_neg()
+        let said = log.f_gather(1, target, false)?;
+        let each = said.f_mean_dim([1_i64, 2, 3].as_slice(), false, None)?;
+        let count = self.known.f_sum(None)?.f_clamp_min(1.0)?;
+        each.f_mul(&self.known)?.f_sum(None)?.f_div(&count)?.f_neg()
     }
 }
 

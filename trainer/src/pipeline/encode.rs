@@ -141,7 +141,7 @@ fn push(batch: &mut TrainBatch, game: &StoredGame, ply: u32, plan: &BatchPlan, m
         let Some(boards) = game.boards(ply, mover) else {
             return;
         };
-        batch.boards.push(boards);
+        batch.boards.push(Some(boards));
     }
     batch.positions.push(&history, &legal);
     batch.values.push(game.value(ply, mover, plan.value));
@@ -343,7 +343,7 @@ mod tests {
             let plies = plain.values.len();
             assert_eq!(plain.boards.len(), plies);
             for place in 0..plies {
-                let boards = plain.boards[place];
+                let boards = plain.boards[place].unwrap();
                 if place + later < plies {
                     assert_eq!(boards.future, shown(&plain.positions, place + later));
                     compared += 1;
@@ -352,12 +352,12 @@ mod tests {
                 }
                 // Two plies apart, the same player sees the same end.
                 if place + 2 < plies {
-                    assert_eq!(boards.last, plain.boards[place + 2].last);
+                    assert_eq!(boards.last, plain.boards[place + 2].unwrap().last);
                 }
                 if can_mirror(&game.history(place as u32).unwrap()) {
                     let file = |square: usize| square / 8 * 8 + 7 - square % 8;
                     for square in 0..64 {
-                        let other = mirrored.boards[place];
+                        let other = mirrored.boards[place].unwrap();
                         assert_eq!(other.future[file(square)], boards.future[square]);
                         assert_eq!(other.last[file(square)], boards.last[square]);
                     }

@@ -38,7 +38,7 @@ struct Lesson {
     plies_left: Option<u16>,
     /// The answer, and its share of the opponent's policy target; none at the end.
     reply: Option<(shakmaty::Move, f32)>,
-    /// What stands on the board later, for a network that learns it.
+    /// What stands on the board later, for a network that learns it; none of a game that was left where it stands.
     boards: Option<BoardsAhead>,
 }
 
@@ -51,7 +51,7 @@ pub struct Block {
     labels: Vec<Label>,
     /// Only for a network that learns them.
     replies: Option<Replies>,
-    boards: Option<Vec<BoardsAhead>>,
+    boards: Option<Vec<Option<BoardsAhead>>>,
 }
 
 impl Block {
@@ -99,7 +99,8 @@ impl Block {
     pub fn add(&mut self, game: &PgnGame, filter: &Filter, seed: u64) -> Result<(), Skipped> {
         let shares = filter.shares(game)?;
         let wanted = Wanted::new(game.moves.len(), filter, seed);
-        let boards = self.boards.is_some().then(|| boards(game));
+        let learns = self.boards.is_some() && game.result.is_some();
+        let boards = learns.then(|| boards(game));
         let mut history: GameHistory = game.start.clone();
         for (ply, m) in game.moves.iter().enumerate() {
             let mover = history.turn();
@@ -154,7 +155,7 @@ impl Block {
             push_reply(replies, history, lesson, self.positions.policy());
         }
         if let Some(boards) = &mut self.boards {
-            boards.extend(lesson.boards);
+            boards.push(lesson.boards);
         }
     }
 

@@ -71,7 +71,7 @@ fn the_weight_of_a_surprise_is_capped() {
     assert_near(&policy.surprise_weights(&cross, 0.5).unwrap(), &expected);
 }
 
-/// Logits of 0 are ln 13 from any class; ln 12 for the right one makes it as likely as the twelve others.
+/// Logits of 0 are ln 13 from any class, and what is not known counts nothing; ln 12 for the right one makes it as likely as the twelve others.
 #[test]
 fn the_loss_of_a_board_is_the_mean_over_its_squares() {
     let mut ahead = BoardsAhead {
@@ -79,8 +79,10 @@ fn the_loss_of_a_board_is_the_mean_over_its_squares() {
         last: [12; 64],
     };
     ahead.future[9] = 5;
-    let targets = BoardTargets::new(&[ahead], Device::Cpu).unwrap().unwrap();
-    let says = Tensor::zeros([1, 13, 8, 8], (Kind::Float, Device::Cpu));
+    let targets = BoardTargets::new(&[Some(ahead), None], Device::Cpu)
+        .unwrap()
+        .unwrap();
+    let says = Tensor::zeros([2, 13, 8, 8], (Kind::Float, Device::Cpu));
     let loss = |head, says: &Tensor| targets.loss(head, says).unwrap();
     assert_near(&loss(AuxiliaryHead::FinalBoard, &says), &[13.0_f64.ln()]);
     // The second square of the second rank.

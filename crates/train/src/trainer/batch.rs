@@ -19,8 +19,8 @@ pub struct TrainBatch {
     pub ahead: Vec<Ahead>,
     /// How the opponent answered in each position; may be empty for a network that does not learn it.
     pub replies: Replies,
-    /// What stands on the board later; may be empty for a network that does not learn it.
-    pub boards: Vec<BoardsAhead>,
+    /// What stands on the board later, none where nobody knows; may be empty for a network that does not learn it.
+    pub boards: Vec<Option<BoardsAhead>>,
 }
 
 impl TrainBatch {
@@ -79,7 +79,7 @@ impl TrainBatch {
             || !self.values.iter().all(usable_value)
             || !self.ahead.iter().all(usable_ahead)
             || !self.replies.shares().iter().copied().all(usable)
-            || !self.boards.iter().all(usable_board)
+            || !self.boards.iter().flatten().all(usable_board)
         {
             return refuse("a target is outside its range".into());
         }
@@ -93,7 +93,7 @@ impl TrainBatch {
         if !self.replies.is_empty() {
             self.replies.mirror(index, self.positions.policy());
         }
-        if let Some(boards) = self.boards.get_mut(index) {
+        if let Some(Some(boards)) = self.boards.get_mut(index) {
             boards.mirror();
         }
     }

@@ -28,7 +28,9 @@ fn puzzle_batch(spec: &NetworkSpec, count: usize, seed: u64) -> TrainBatch {
     let ahead = ahead.collect();
     TrainBatch {
         replies: random_replies(spec.policy.encoding.size(), count, &mut rng),
-        boards: (0..count).map(|place| shown(&positions, place)).collect(),
+        boards: (0..count)
+            .map(|place| Some(shown(&positions, place)))
+            .collect(),
         ahead,
         positions,
         policy,
@@ -285,7 +287,10 @@ fn a_batch_whose_parts_do_not_fit_is_refused() {
     assert!(extra.contains("5 replies for 4"), "{extra}");
     let few = refuse(&|batch| batch.boards.truncate(3));
     assert!(few.contains("3 boards ahead for 4"), "{few}");
-    assert!(refuse(&|batch| batch.boards[2].last[63] = 13).contains("outside its range"));
+    assert!(
+        refuse(&|batch| batch.boards[2].as_mut().unwrap().last[63] = 13)
+            .contains("outside its range")
+    );
     let other = small_specs().remove(1);
     assert!(refuse(&|batch| *batch = puzzle_batch(&other, 4, 1)).contains("takes lc0-112"));
 }

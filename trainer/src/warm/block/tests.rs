@@ -102,11 +102,16 @@ fn a_board_ahead_is_the_last_one_where_the_game_ends_sooner() {
     block.add(&game(GAME), &filter(), 3).unwrap();
     all.take_from(&block, 4);
     let boards = all.batch(&[0, 1]).boards;
-    for (boards, square, class) in [(boards[0], 31, 11), (boards[1], 39, 5)] {
+    for (place, square, class) in [(0, 31, 11), (1, 39, 5)] {
+        let boards = boards[place].unwrap();
         assert_eq!(boards.future, boards.last);
         let queens = (0..64).filter(|square| boards.last[*square] == class);
         assert_eq!(queens.collect::<Vec<_>>(), [square]);
     }
+    block.clear();
+    let left = GAME.replace("0-1", "*").replace("Qh4#", "{[%eval 1.0]} a6");
+    block.add(&game(&left), &filter(), 3).unwrap();
+    assert!(block.len() > 0 && block.batch(&[0]).boards == [None]);
 }
 
 #[test]
