@@ -39,9 +39,6 @@ pub struct TrainingParams {
     pub board_weight: f64,
     /// The same of soft-policy.
     pub soft_policy_weight: f64,
-    /// Share of the weights of a batch's positions that goes by how far the network is from their policy targets, 0 to 1;
-    /// the rest is the same for all (KataGo's policy surprise weighting has 0.5).
-    pub policy_surprise: f64,
     /// Share of the search's root value in the value target, 0 to 1; the rest is the game's result. In games from PGN
     /// files, of the evaluation in a comment, where there is one.
     pub q_ratio: f64,
@@ -84,7 +81,6 @@ impl Default for TrainingParams {
             auxiliary_weight: 0.1,
             board_weight: 1.0,
             soft_policy_weight: 8.0,
-            policy_surprise: 0.0,
             q_ratio: 0.25,
             q_horizon: 1.0,
             discount: 1.0,
@@ -262,7 +258,6 @@ impl TrainingParams {
         within("auxiliary_weight", self.auxiliary_weight, 0.0, 1e3)?;
         within("board_weight", self.board_weight, 0.0, 1e3)?;
         within("soft_policy_weight", self.soft_policy_weight, 0.0, 1e3)?;
-        within("policy_surprise", self.policy_surprise, 0.0, 1.0)?;
         within("q_ratio", self.q_ratio, 0.0, 1.0)?;
         within("q_horizon", self.q_horizon, 1.0, 100.0)?;
         within("discount", self.discount, 0.9, 1.0)?;

@@ -20,9 +20,6 @@ const NEVER: f64 = -1e9;
 const SOFT_TEMPERATURE: f64 = 4.0;
 const SOFT_FLOOR: f64 = 1e-7;
 
-/// A position's surprise counts as at most this many times the batch's mean.
-const MOST_SURPRISE: f64 = 8.0;
-
 /// What the network ought to say.
 #[derive(Debug)]
 pub(crate) struct Targets {
@@ -74,8 +71,6 @@ pub(crate) struct LossTensors {
     pub(crate) policy: Tensor,
     /// Value cross-entropy or squared error, mean over positions.
     pub(crate) value: Tensor,
-    /// Both with positions weighted by surprise, where that is asked for.
-    pub(crate) surprising: Option<[Tensor; 2]>,
     /// Of the auxiliary heads, in the order of [`AuxiliaryHead::ALL`]; none of those that the network
     /// does not have. Smooth absolute error of the plies left in units of 20 plies, else cross-entropy.
     pub(crate) auxiliary: [Option<Tensor>; AuxiliaryHead::ALL.len()],
@@ -111,29 +106,16 @@ impl Targets {
         })
     }
 
-    /// The losses of a network's outputs, and those with this share of the positions' weights by surprise.
-    pub(crate) fn losses(
-        &self,
-        raw: &RawOutputs,
-        head: ValueHead,
-        surprise: f64,
-    ) -> TorchResult<LossTensors> {
+    /// The losses of a network's outputs.
+    pub(crate) fn losses(&self, raw: &RawOutputs, head: ValueHead) -> TorchResult<LossTensors> {
         let logits = self.policy.logits(&raw.policy)?;
-        let policy = self.policy.cross_entropies(&logits)?;
-        let value = self.value_losses(&raw.value.f_to_kind(Kind::Float)?, head)?;
-        let surprising = (surprise > 0.0).then(|| -> TorchResult<_> {
-            let weights = self.policy.surprise_weights(&policy, surprise)?;
-            let policy = self.policy.mean(&policy.f_mul(&weights)?)?;
-            Ok([policy, value.f_mul(&weights)?.f_mean(None)?])
-        });
         let mut auxiliary = [const { None }; AuxiliaryHead::ALL.len()];
         for (kind, output) in &raw.auxiliary {
             auxiliary[kind.index()] = self.auxiliary_loss(*kind, output)?;
         }
         Ok(LossTensors {
-            policy: self.policy.mean(&policy)?,
-            value: value.f_mean(None)?,
-            surprising: surprising.transpose()?,
+            policy: self.policy.cross_entropy(&logits)?,
+            value: self.value_loss(&raw.value.f_to_kind(Kind::Float)?, head)?,
             auxiliary,
             accuracy: self.policy.accuracy(&logits.f_detach()?)?,
         })
@@ -158,18 +140,18 @@ impl Targets {
         }
     }
 
-    /// The loss of each position's value.
-    fn value_losses(&self, value: &Tensor, head: ValueHead) -> TorchResult<Tensor> {
-        match head {
-            ValueHead::Wdl { .. } => cross_entropy(value, &self.value),
+    fn value_loss(&self, value: &Tensor, head: ValueHead) -> TorchResult<Tensor> {
+        let each = match head {
+            ValueHead::Wdl { .. } => cross_entropy(value, &self.value)?,
             ValueHead::Scalar { .. } => {
                 let q = self
                     .value
                     .f_select(1, 0)?
                     .f_sub(&self.value.f_select(1, 2)?)?;
-                value.f_tanh()?.f_flatten(0, -1)?.f_sub(&q)?.f_square()
+                value.f_tanh()?.f_flatten(0, -1)?.f_sub(&q)?.f_square()?
             }
-        }
+        };
+        each.f_mean(None)
     }
 }
 
@@ -214,21 +196,16 @@ impl PolicyTargets {
         logits.f_masked_fill(&self.padding, NEVER)
     }
 
-    /// Cross-entropy over the legal moves of each position; 0 without a target.
-    fn cross_entropies(&self, logits: &Tensor) -> TorchResult<Tensor> {
-        let cross = self.shares.f_mul(&logits.f_log_softmax(1, Kind::Float)?)?;
-        cross.f_sum_dim_intlist(1, false, None)?.f_neg()
-    }
-
-    /// The mean of the positions' losses over those that have a target.
-    fn mean(&self, losses: &Tensor) -> TorchResult<Tensor> {
+    /// Cross-entropy over the legal moves, mean over the positions that have a target.
+    fn cross_entropy(&self, logits: &Tensor) -> TorchResult<Tensor> {
         let weight = self.shares.f_sum(None)?.f_clamp_min(1e-9)?;
-        losses.f_sum(None)?.f_div(&weight)
+        let cross = self.shares.f_mul(&logits.f_log_softmax(1, Kind::Float)?)?;
+        cross.f_sum(None)?.f_div(&weight)?.f_neg()
     }
 
-    /// The loss of a policy, `[positions, cells]`.
+    /// The same of a policy, `[positions, cells]`.
     fn loss(&self, policy: &Tensor) -> TorchResult<Tensor> {
-        self.mean(&self.cross_entropies(&self.logits(policy)?)?)
+        self.cross_entropy(&self.logits(policy)?)
     }
 
     /// The same targets with a temperature: the root of each share, normalised. What has no target gets none.
@@ -250,24 +227,6 @@ impl PolicyTargets {
     fn taught(&self) -> TorchResult<Tensor> {
         let sums = self.shares.f_sum_dim_intlist(1, false, None)?;
         sums.f_gt(0.0)?.f_to_kind(Kind::Float)
-    }
-
-    /// A weight for each position: 1 without a target, else `share` of it in proportion to the Kullback-Leibler
-    /// divergence of target and network (Wu, KataGo's policy surprise weighting), of which the mean counts as 1.
-    /// `cross` is the cross-entropy of each.
-    fn surprise_weights(&self, cross: &Tensor, share: f64) -> TorchResult<Tensor> {
-        let taught = self.taught()?;
-        let logs = self.shares.f_clamp_min(1e-9)?.f_log()?;
-        let information = self
-            .shares
-            .f_mul(&logs)?
-            .f_sum_dim_intlist(1, false, None)?;
-        let divergence = cross.f_detach()?.f_add(&information)?.f_clamp_min(0.0)?;
-        let count = taught.f_sum(None)?.f_clamp_min(1.0)?;
-        let mean = divergence.f_sum(None)?.f_div(&count)?.f_clamp_min(1e-9)?;
-        let surprise = divergence.f_div(&mean)?.f_clamp_max(MOST_SURPRISE)?;
-        let change = surprise.f_sub(&taught)?.f_mul_scalar(share)?;
-        change.f_add_scalar(1.0)
     }
 
     fn accuracy(&self, logits: &Tensor) -> TorchResult<Tensor> {

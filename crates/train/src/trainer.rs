@@ -227,22 +227,14 @@ impl Trainer {
             tch::manual_seed(self.spec.training_step.cast_signed());
         }
         let raw = self.network.forward(&batch.planes, mode)?;
-        let surprise = match mode {
-            Mode::Train => self.params.policy_surprise,
-            Mode::Evaluate => 0.0,
-        };
-        Ok(batch.targets.losses(&raw, self.spec.value, surprise)?)
+        Ok(batch.targets.losses(&raw, self.spec.value)?)
     }
 
     /// What a step makes smaller: the weighted sum of the losses.
     fn objective(&self, tensors: &LossTensors) -> TorchResult<Tensor> {
-        let plain = [&tensors.policy, &tensors.value];
-        let [policy, value] = tensors
-            .surprising
-            .as_ref()
-            .map_or(plain, |both| both.each_ref());
-        let policy = policy.f_mul_scalar(self.params.policy_weight)?;
-        let mut sum = policy.f_add(&value.f_mul_scalar(self.params.value_weight)?)?;
+        let policy = tensors.policy.f_mul_scalar(self.params.policy_weight)?;
+        let value = tensors.value.f_mul_scalar(self.params.value_weight)?;
+        let mut sum = policy.f_add(&value)?;
         for (head, loss) in AuxiliaryHead::ALL.into_iter().zip(&tensors.auxiliary) {
             if let Some(loss) = loss {
                 sum = sum.f_add(&loss.f_mul_scalar(self.params.weight_of(head))?)?;

@@ -46,31 +46,6 @@ fn a_move_that_is_padding_gets_no_soft_share() {
     assert_near(&padded.softened().unwrap().shares, &[1.0, 0.0]);
 }
 
-/// By hand: a network that says nothing is ln 2 from the first target, 0 from the second, and the third position has
-/// none; the mean of two is ln 2 / 2. So the first counts twice as much by surprise, the second nothing.
-#[test]
-fn surprising_positions_weigh_more() {
-    let policy = targets(&[[1.0, 0.0], [0.5, 0.5], [0.0, 0.0]]);
-    let logits = Tensor::zeros([3, 2], (Kind::Float, Device::Cpu));
-    let cross = policy.cross_entropies(&logits).unwrap();
-    let weights = |share| policy.surprise_weights(&cross, share).unwrap();
-    assert_near(&weights(0.5), &[1.5, 0.5, 1.0]);
-    assert_near(&weights(1.0), &[2.0, 0.0, 1.0]);
-}
-
-/// One of twenty: twenty times the mean, but never more than eight times.
-#[test]
-fn the_weight_of_a_surprise_is_capped() {
-    let mut shares = vec![[0.5, 0.5]; 20];
-    shares[3] = [0.0, 1.0];
-    let policy = targets(&shares);
-    let logits = Tensor::zeros([20, 2], (Kind::Float, Device::Cpu));
-    let cross = policy.cross_entropies(&logits).unwrap();
-    let mut expected = [0.5; 20];
-    expected[3] = 4.5;
-    assert_near(&policy.surprise_weights(&cross, 0.5).unwrap(), &expected);
-}
-
 /// Logits of 0 are ln 13 from any class, and what is not known counts nothing; ln 12 for the right one makes it as likely as the twelve others.
 #[test]
 fn the_loss_of_a_board_is_the_mean_over_its_squares() {

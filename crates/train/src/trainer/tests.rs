@@ -412,44 +412,6 @@ fn auxiliary_heads_learn_and_evaluation_does_not_know_them() {
     }
 }
 
-/// What is measured stays plain, so that losses can be compared; what is learnt is another thing.
-#[test]
-fn surprise_changes_the_step_and_not_what_is_measured() {
-    let spec = NetworkSpec::resnet(1, 8);
-    let mut batch = puzzle_batch(&spec, 16, 2);
-    // Half of the positions teach what the network says anyway: that all moves are alike.
-    for position in 0..8 {
-        let range = batch.positions.move_range(position);
-        let share = 1.0 / range.len() as f32;
-        batch.policy[range].fill(share);
-    }
-    let mut stepped = |policy_surprise| {
-        use_threads(1);
-        let weights = Weights::random(spec.clone(), 1).unwrap();
-        let params = TrainingParams {
-            policy_surprise,
-            ..params(Optimizer::AdamW)
-        };
-        let mut trainer =
-            Trainer::new(&weights, &params, ComputeDevice::CPU, Precision::F32).unwrap();
-        let before = trainer.measure(&batch).unwrap();
-        let losses = trainer.step(&batch, 0.01).unwrap();
-        (
-            before,
-            losses,
-            trainer.latest().unwrap().to_bytes().unwrap(),
-        )
-    };
-    let (plain, surprised) = (stepped(0.0), stepped(0.5));
-    assert_eq!(plain.0, surprised.0);
-    assert_eq!(
-        (plain.1.policy, plain.1.value),
-        (surprised.1.policy, surprised.1.value)
-    );
-    assert_ne!(plain.1.gradient_norm, surprised.1.gradient_norm);
-    assert_ne!(plain.2, surprised.2);
-}
-
 #[test]
 fn positions_whose_end_nobody_knows_teach_no_moves_left() {
     let spec = NetworkSpec {
