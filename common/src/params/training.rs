@@ -79,7 +79,7 @@ impl Default for TrainingParams {
             policy_weight: 1.0,
             value_weight: 1.0,
             auxiliary_weight: 0.1,
-            board_weight: 1.0,
+            board_weight: 0.15,
             soft_policy_weight: 8.0,
             q_ratio: 0.25,
             q_horizon: 1.0,
