@@ -307,7 +307,8 @@ impl BoardTargets {
         }))
     }
 
-    /// Cross-entropy of the squares, mean over all that are known: of the board some plies later or, of another head, of the last.
+    /// Cross-entropy of the squares, mean over all that are known: of the board some plies later or, of another head, of
+    /// the last.
     fn loss(&self, head: AuxiliaryHead, output: &Tensor) -> TorchResult<Tensor> {
         let target = match head {
             AuxiliaryHead::FutureBoard => &self.future,

@@ -46,7 +46,8 @@ fn a_move_that_is_padding_gets_no_soft_share() {
     assert_near(&padded.softened().unwrap().shares, &[1.0, 0.0]);
 }
 
-/// Logits of 0 are ln 13 from any class, and what is not known counts nothing; ln 12 for the right one makes it as likely as the twelve others.
+/// Logits of 0 are ln 13 from any class; ln 12 for the right one makes it as likely as the twelve others. A position
+/// whose boards are not known counts nothing.
 #[test]
 fn the_loss_of_a_board_is_the_mean_over_its_squares() {
     let mut ahead = BoardsAhead {
