@@ -11,7 +11,7 @@ use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
 use super::address::Address;
-use super::chart::Size;
+use super::chart::{Size, View};
 use super::error::PageError;
 use super::join::worker_command;
 use super::layout::{DESCRIPTION, Layout, Page, Tab, page};
@@ -128,7 +128,7 @@ async fn card(state: &PagesState, run: RunInfo) -> Result<RunCard, PageError> {
             .last_report
             .as_ref()
             .map(|report| text::ago(now, &report.at)),
-        chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half)?,
+        chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half, View::Fixed)?,
         scale: Scale::of(&networks),
         best: best_of(&run, networks),
         run,
@@ -214,7 +214,7 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
             .last_report
             .as_ref()
             .map(|report| text::reported(now, report)),
-        chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half)?,
+        chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half, View::Fixed)?,
         scale: Scale::of(&networks),
         games: GameRow::all(games, now),
         best: best_of(&run, networks),

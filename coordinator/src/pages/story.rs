@@ -150,13 +150,9 @@ fn over_time(
     networks: &[NetworkInfo],
     bests: &[&NetworkInfo],
 ) -> Result<Option<String>, askama::Error> {
-    let day = |info: &NetworkInfo| {
-        let submitted: Timestamp = info.submitted_at.parse().ok()?;
-        Some(submitted.as_second() as f64 / 86_400.0)
-    };
     let points: Vec<(f64, f64)> = bests
         .iter()
-        .filter_map(|info| Some((day(info)?, info.rating?.elo)))
+        .filter_map(|info| Some((text::day(&info.submitted_at)?, info.rating?.elo)))
         .collect();
     let (Some((first, _)), Some((last, _))) = (points.first().copied(), points.last().copied())
     else {
@@ -177,7 +173,7 @@ fn over_time(
     }));
     Chart::render(ChartData {
         title: format!("Elo of the best networks of run {run}, day by day"),
-        x_name: "day",
+        x_name: "time (UTC)",
         lines,
         x_axis: Axis::Days,
         size: Size::Full,
