@@ -128,7 +128,10 @@ fn grow(games: &[Vec<&[String]>], totals: &[usize], ply: usize, branches: &mut V
     let mut lines: Vec<_> = next
         .into_iter()
         .map(|(last, games)| (last, shares(&games), games))
-        .filter(|(_, shares, _)| most_of(shares) >= LEAST)
+        .filter(|(_, shares, games)| {
+            // What was played once is chance.
+            most_of(shares) >= LEAST && games.iter().any(|games| games.len() > 1)
+        })
         .collect();
     lines.sort_by(|a, b| most_of(&b.1).total_cmp(&most_of(&a.1)));
     lines.truncate(*most);
@@ -161,7 +164,7 @@ mod tests {
     #[test]
     fn lines_stand_below_what_they_go_on_from_with_the_share_of_each_network() {
         let tree = OpeningTree::of(vec![
-            generation(0, &[("e4 e5", 5), ("d4 d5", 4), ("a3 a6", 1)]),
+            generation(0, &[("e4 e5", 5), ("d4 d5", 3), ("a3 a6", 1), ("a3 b6", 1)]),
             generation(3, &[("e4 c5", 2), ("d4 d5", 18)]),
             generation(4, &[("h4 h5", 3)]),
         ])
@@ -176,13 +179,12 @@ mod tests {
         assert_eq!(
             told,
             [
-                (1, "1. d4", &[0.4, 0.9][..]),
-                (2, "1… d5", &[0.4, 0.9][..]),
+                (1, "1. d4", &[0.3, 0.9][..]),
+                (2, "1… d5", &[0.3, 0.9][..]),
                 (1, "1. e4", &[0.5, 0.1][..]),
                 (2, "1… e5", &[0.5, 0.0][..]),
                 (2, "1… c5", &[0.0, 0.1][..]),
-                (1, "1. a3", &[0.1, 0.0][..]),
-                (2, "1… a6", &[0.1, 0.0][..]),
+                (1, "1. a3", &[0.2, 0.0][..]),
             ]
         );
     }
