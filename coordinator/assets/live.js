@@ -58,6 +58,10 @@
   events.addEventListener("board", (event) => {
     document.dispatchEvent(new CustomEvent("rookery-board", { detail: JSON.parse(event.data) }));
   });
+  events.addEventListener("promotion", (event) => {
+    const told = JSON.parse(event.data);
+    if (told.run === run) document.dispatchEvent(new CustomEvent("rookery-promotion", { detail: told }));
+  });
   events.onopen = () => {
     lamp.hidden = false;
     lamp.classList.remove("lost");

@@ -12,7 +12,7 @@
 //!
 //! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows, [`scale`] and
 //! [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is
-//! drawn, [`measures`] what the trainer's numbers mean, [`feed`] what feed readers get; the other modules are a page each.
+//! drawn, [`digests`] what is told of many games at once ([`featured`], [`instructive`], [`opening_tree`]), [`measures`] what the trainer's numbers mean, [`feed`] what feed readers get; the other modules are a page each.
 
 pub(crate) mod address;
 mod assets;
@@ -22,11 +22,14 @@ mod chart;
 mod contributor;
 mod contributors;
 mod curve;
+mod digests;
 mod error;
+mod featured;
 mod feed;
 mod game;
 mod games;
 mod home;
+mod instructive;
 mod join;
 mod layout;
 mod live;
@@ -34,6 +37,7 @@ mod live_board;
 mod matches;
 mod measures;
 mod networks;
+mod opening_tree;
 mod openings;
 mod operator_log;
 mod play;

@@ -5,10 +5,12 @@
 //! none of them has played, the first network is 0. A fit runs off the async threads, after a match was
 //! decided, after a network became best without one, and now and then while a match is played.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use rookery_common::ids::RunName;
+use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::events::Event;
+use rookery_common::protocol::matches::MatchPurpose;
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 use tokio::time::MissedTickBehavior;
@@ -22,6 +24,9 @@ mod fit;
 
 pub use contender::{Contender, Role};
 pub use fit::{Fitted, fit};
+
+/// Matches, the newest, among which those with programs are counted.
+const COUNTED: u32 = 200;
 
 /// Between two looks for ratings that wait for a fit.
 const LOOK: Duration = Duration::from_secs(60);
@@ -83,9 +88,41 @@ pub async fn refit(app: &App, run: &RunName) -> anyhow::Result<()> {
         .record(begun.elapsed().as_secs_f64());
     app.events.publish(Event::Ratings { run: run.clone() });
     let info = app.db.run(run).await?;
-    let contenders = contenders(&app.db.networks_in_short(run).await?);
+    let networks = app.db.networks_in_short(run).await?;
+    let mut contenders = contenders(&networks);
     roll_back_if_likely(app, &info, &contenders).await?;
+    let programs = programs(&networks);
+    if !are_due(app, &info, &programs).await? {
+        contenders.retain(|one| !programs.contains(&one.number));
+    }
     open_rating_match(app, &info, &contenders, &fitted).await
+}
+
+/// Those of the networks that are built-in programs.
+fn programs(networks: &[NetworkInfo]) -> BTreeSet<NetworkNumber> {
+    let programs = networks.iter().filter(|info| info.spec.program().is_some());
+    programs.map(|info| info.number).collect()
+}
+
+/// Whether programs may play the next rating match: their share of the last ones is what the run wants at most. While a
+/// run is new, each of them would come before any of its networks.
+async fn are_due(
+    app: &App,
+    info: &RunInfo,
+    programs: &BTreeSet<NetworkNumber>,
+) -> anyhow::Result<bool> {
+    if programs.is_empty() {
+        return Ok(true);
+    }
+    let matches = app.db.matches(&info.name, None, COUNTED).await?;
+    let rating = matches.iter().filter(|m| m.purpose == MatchPurpose::Rating);
+    let (mut all, mut with) = (0_u32, 0_u32);
+    for m in rating {
+        all += 1;
+        with += u32::from(programs.contains(&m.candidate) || programs.contains(&m.opponent));
+    }
+    let share = f64::from(info.params.scheduling.anchor_share);
+    Ok(f64::from(with) < share * f64::from(all + 1))
 }
 
 /// Those of the networks that may play for the ratings, in ascending order.

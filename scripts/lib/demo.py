@@ -116,8 +116,9 @@ def standing(match):
 
 def progress(run, networks, matches):
     best = run.get("best")
+    own = [n for n in networks if n["status"] != "anchor"]
     parts = [f"{run['games']} games", f"{run['positions']} positions",
-             f"{len(networks)} network{'' if len(networks) == 1 else 's'}"]
+             f"{len(own)} network{'' if len(own) == 1 else 's'}"]
     parts.append("no network yet" if best is None else f"best is {best}")
     for match in gates(matches):
         if match["status"] == "open":

@@ -108,10 +108,41 @@ describe("networks", () => {
     on("/runs/main/networks", "networks-over-positions", async (page) => {
       await page.click("text=by positions played");
       assert.match(page.url(), /over=positions$/);
-      assert.match(await text(page, "#chart .choice [aria-current]"), /positions/);
+      assert.match(await text(page, "#chart .choice:first-child [aria-current]"), /positions/);
       assert.ok((await page.locator("#chart .wide-screen .point").count()) >= 3);
       assert.match(await page.locator("#chart svg").first().textContent(), /training positions/);
     }, { javaScriptEnabled: false }));
+
+  test("have their ratings drawn over time, and a part of that", () =>
+    on("/runs/main/networks", "networks-over-time", async (page) => {
+      await page.click("text=by time");
+      assert.match(await page.locator("#chart svg").first().textContent(), /time \(UTC\)/);
+      await page.click("text=last tenth");
+      assert.match(page.url(), /over=time&from=[\d.]+$/);
+      await page.click("text=by number");
+      assert.doesNotMatch(page.url(), /from/, "a place on one axis is none on another");
+    }, { javaScriptEnabled: false }));
+
+  test("can be looked at more closely by dragging over the chart", () =>
+    on("/runs/main/networks", "networks-zoomed", async (page) => {
+      const points = page.locator("#chart .wide-screen .point");
+      const all = await points.count();
+      const box = await page.locator("#chart .wide-screen svg").boundingBox();
+      // From left of network 1 to right of network 2.
+      const drag = async (from, to) => {
+        await page.mouse.move(box.x + from * box.width, box.y + 40);
+        await page.mouse.down();
+        await page.mouse.move(box.x + to * box.width, box.y + 60, { steps: 4 });
+        await page.mouse.up();
+      };
+      await drag(0.3, 0.8);
+      await page.waitForURL(/from=.*to=/);
+      assert.ok((await points.count()) < all);
+      assert.ok((await points.count()) >= 1);
+      await page.locator("#chart .wide-screen svg").dblclick({ position: { x: 300, y: 20 } });
+      await page.waitForURL((url) => !url.search.includes("from"));
+      assert.equal(await points.count(), all);
+    }));
 
   for (const colorScheme of ["light", "dark"]) {
     test(`have badges that can be read, ${colorScheme}`, () =>
@@ -224,6 +255,8 @@ describe("the game viewer", () => {
         const below = await page.locator("#viewer").getAttribute("data-below");
         assert.equal(below, white ? "white" : "black", game.fen);
         assert.match(await text(page, "main"), /from puzzle/);
+        await page.click("#solution summary");
+        assert.match(await text(page, "#solution p"), /^\d+(\.|…) .*#?/);
       });
     }
   });
@@ -256,7 +289,7 @@ describe("the answers' headers", () => {
   test("let browsers keep scripts and styles for ever", async () => {
     const html = await (await fetch(`${showcase.url}/`)).text();
     const assets = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map((found) => found[1]);
-    assert.equal(assets.length, 7);
+    assert.equal(assets.length, 9);
     for (const asset of assets) {
       const { status, headers } = await fetch(showcase.url + asset);
       assert.equal(status, 200, asset);
@@ -376,6 +409,19 @@ describe("the other pages", () => {
       assert.ok((await page.locator("tbody tr").count()) >= 8);
       const kinds = await page.locator("tbody td:nth-child(2)").allInnerTexts();
       assert.ok(kinds.every((kind) => /puzzle (solved|missed)/.test(kind)), kinds.join());
+    }));
+
+  test("games can be chosen by their length and end", () =>
+    on("/runs/main/games", "games-narrowed", async (page) => {
+      await page.click("text=Length and end");
+      await page.click("text=up to 40 plies");
+      assert.match(page.url(), /max_plies=40$/);
+      const plies = (await page.locator("tbody td:nth-child(7)").allInnerTexts()).map(Number);
+      assert.ok(plies.length >= 1 && plies.every((plies) => plies <= 40), plies.join());
+      await page.locator(".choice a", { hasText: "checkmate" }).click();
+      const ends = await page.locator("tbody td:nth-child(6)").allInnerTexts();
+      assert.ok(ends.length >= 1 && ends.every((end) => end === "checkmate"), ends.join());
+      assert.equal(await page.locator("details.folded").getAttribute("open"), "");
     }));
 
   for (const path of ["networks", "matches", "games", "training", "puzzles", "contributors",
@@ -567,8 +613,15 @@ describe("the story of a run", () => {
   test("tells its promotions, and games worth a look", () =>
     on("/runs/main/story", "story", async (page) => {
       assert.match(await text(page, ".lead"), /The run began/);
-      assert.equal(await page.locator("tbody tr").count(), 2);
+      assert.equal(await page.locator('[aria-label="Promotions"] tbody tr').count(), 2);
       assert.ok((await page.locator("#strength .chart").count()) >= 1);
+    }));
+
+  test("shows the game of the day on the overview", () =>
+    on("/", "overview-featured", async (page) => {
+      assert.match(await text(page, "#featured"), /Network #1 beats #\d/);
+      await page.click("#featured p a");
+      assert.match(await text(page, "h1"), /Game #/);
     }));
 
   test("has a picture for previews of links", () =>
@@ -576,6 +629,68 @@ describe("the story of a run", () => {
       const picture = await page.locator('meta[property="og:image"]').getAttribute("content");
       const answer = await fetch(picture);
       assert.equal(answer.headers.get("content-type"), "image/png");
+    }));
+});
+
+describe("colours", () => {
+  const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const [LIGHT, DARK] = ["rgb(246, 245, 241)", "rgb(21, 24, 26)"];
+
+  test("are those that the visitor chooses, on every page, until he chooses again", () =>
+    on("/", "colours", async (page) => {
+      assert.equal(await background(page), LIGHT);
+      const choice = page.getByLabel("Colours");
+      await choice.selectOption("dark");
+      assert.equal(await background(page), DARK);
+      await page.goto(`${showcase.url}/runs/main/games`);
+      assert.equal(await background(page), DARK);
+      assert.equal(await choice.inputValue(), "dark");
+      await choice.selectOption("auto");
+      assert.equal(await background(page), LIGHT);
+      await page.emulateMedia({ colorScheme: "dark" });
+      assert.equal(await background(page), DARK, "as the system");
+      await choice.selectOption("light");
+      assert.equal(await background(page), LIGHT);
+    }));
+
+  test("are the system's without JavaScript", () =>
+    on("/", "colours-without-js", async (page) => {
+      assert.equal(await background(page), DARK);
+      assert.equal(await page.getByLabel("Colours").isVisible(), false);
+    }, { javaScriptEnabled: false, colorScheme: "dark" }));
+});
+
+describe("notifications", () => {
+  const promoted = (page) => page.evaluate(() => {
+    const detail = { run: "main", number: 7 };
+    document.dispatchEvent(new CustomEvent("rookery-promotion", { detail }));
+    return globalThis.notes;
+  });
+
+  test("tell of a new best network those who asked for it", () =>
+    on("/", "notifications", async (page) => {
+      await page.evaluate(() => {
+        globalThis.notes = [];
+        const Told = class extends EventTarget {
+          constructor(title) {
+            super();
+            globalThis.notes.push(title);
+          }
+          static permission = "default";
+          static async requestPermission() {
+            return (Told.permission = "granted");
+          }
+        };
+        globalThis.Notification = Told;
+      });
+      assert.deepEqual(await promoted(page), []);
+      const button = page.locator("#notify");
+      await button.click();
+      await page.locator('#notify[data-on="true"]').waitFor();
+      assert.deepEqual(await promoted(page), ["Network #7 is the best now"]);
+      await button.click();
+      await page.locator('#notify[data-on="false"]').waitFor();
+      assert.equal((await promoted(page)).length, 1);
     }));
 });
 

@@ -25,6 +25,7 @@ pub fn tiny() -> RunParams {
         threshold: 0.55,
     };
     params.scheduling.puzzle_share = 0.0;
+    params.scheduling.anchor_share = 0.0;
     params.scheduling.selfplay_games = 6;
     params.scheduling.match_games = 4;
     params.scheduling.lease_seconds = 60;

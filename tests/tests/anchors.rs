@@ -1,11 +1,13 @@
 //! Anchors over the real programs: brought in by the trainer, played by a worker, rated.
 
 use anyhow::Context;
+use reqwest::Method;
 use rookery_common::network::Program;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
 use rookery_common::protocol::networks::{ExportFormat, NetworkInfo, NetworkStatus};
 use rookery_common::protocol::people::NewToken;
+use rookery_common::protocol::runs::{RunInfo, RunPatch};
 use rookery_tests::params::tiny;
 use rookery_tests::programs::{eventually, run_with};
 use rookery_tests::site::{RUN, Site};
@@ -39,6 +41,16 @@ async fn a_program_is_an_anchor_that_workers_play_against() -> anyhow::Result<()
     let mut site = Site::start(&params).await?;
     let best = site.random_network("1x8", 1)?;
     site.submit(&best).await?;
+    params.scheduling.anchor_share = 1.0;
+    let patch = RunPatch {
+        params: Some(params),
+        ..RunPatch::default()
+    };
+    let path = format!("/runs/{RUN}");
+    let _: RunInfo = site
+        .operator
+        .json(Method::PATCH, &path, Some(&patch))
+        .await??;
     let said = site.command(&["user", "create", "ops", "--scope", "operate", "--json"])?;
     let token: NewToken = serde_json::from_str(&said)?;
     let program = Program::alpha_beta(1);

@@ -67,6 +67,32 @@ pub enum Termination {
 }
 
 impl Termination {
+    /// All reasons, those on the board first.
+    pub const ALL: [Self; 8] = [
+        Self::Checkmate,
+        Self::Stalemate,
+        Self::Threefold,
+        Self::FiftyMove,
+        Self::InsufficientMaterial,
+        Self::Resignation,
+        Self::Adjudication,
+        Self::PlyLimit,
+    ];
+
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Checkmate => "checkmate",
+            Self::Stalemate => "stalemate",
+            Self::Threefold => "threefold",
+            Self::FiftyMove => "fifty-move",
+            Self::InsufficientMaterial => "insufficient-material",
+            Self::Resignation => "resignation",
+            Self::Adjudication => "adjudication",
+            Self::PlyLimit => "ply-limit",
+        }
+    }
+
     /// The reason in words, for people.
     pub const fn words(self) -> &'static str {
         match self {
@@ -97,6 +123,19 @@ impl GameEnd {
         Self {
             result: GameResult::Draw,
             termination,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_have_the_names_that_json_gives_them() {
+        for termination in Termination::ALL {
+            let name = serde_json::to_value(termination).unwrap();
+            assert_eq!(name, termination.name());
         }
     }
 }

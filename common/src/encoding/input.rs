@@ -150,7 +150,7 @@ impl InputEncoding {
 }
 
 /// `bits` as `mover` sees the board: for Black, ranks in reverse order.
-fn seen_by(mover: Color, bits: u64) -> u64 {
+pub(super) fn seen_by(mover: Color, bits: u64) -> u64 {
     mover.fold_wb(bits, bits.swap_bytes())
 }
 

@@ -20,6 +20,13 @@ pub enum AuxiliaryHead {
     /// How the opponent will answer the move that is played, as a policy (KataGo's auxiliary policy
     /// target; Wu 2019, section 3.4).
     OpponentReply,
+    /// What stands on each square [`FUTURE_PLIES`](Self::FUTURE_PLIES) later, or at the end if that is nearer
+    /// (KataGo's future positions).
+    FutureBoard,
+    /// What stands on each square at the game's end (KataGo's ownership; Wu 2019, section 4.1).
+    FinalBoard,
+    /// The policy target with a temperature of 4 (KataGo's auxiliary soft policy target).
+    SoftPolicy,
 }
 
 names! {
@@ -28,6 +35,9 @@ names! {
         MovesLeft = "moves-left",
         ShortValue = "short-value",
         OpponentReply = "opponent-reply",
+        FutureBoard = "future-board",
+        FinalBoard = "final-board",
+        SoftPolicy = "soft-policy",
     }
 }
 
@@ -37,19 +47,19 @@ impl AuxiliaryHead {
         self as usize
     }
 
-    /// Numbers that a head like the value's gives for a position; none for one like the policy's.
-    pub const fn outputs(self) -> Option<u32> {
-        match self {
-            Self::MovesLeft => Some(1),
-            Self::ShortValue => Some(3),
-            Self::OpponentReply => None,
-        }
+    /// Whether its targets are what stands on the squares later.
+    pub const fn learns_boards(self) -> bool {
+        matches!(self, Self::FutureBoard | Self::FinalBoard)
     }
 
+    /// Plies from a position to the board that [`FutureBoard`](Self::FutureBoard) learns.
+    pub const FUTURE_PLIES: u32 = 8;
     /// Planes of the 1x1 convolution of a head like the value's.
     pub const CHANNELS: u32 = 8;
     /// Units of the hidden layer of a head like the value's.
     pub const HIDDEN: u32 = 64;
     /// Planes of the 1x1 convolution of a head like a policy of planes.
     pub const POLICY_CHANNELS: u32 = 16;
+    /// Planes of the 1x1 convolution of a head that says something of each square.
+    pub const SQUARE_CHANNELS: u32 = 32;
 }

@@ -15,6 +15,7 @@ use super::auxiliary::AuxiliaryHead;
 use super::error::SpecError;
 use super::layout::{Role, TensorLayout};
 use super::spec::{Activation, Architecture, NetworkSpec, PolicyHead, Resnet, ValueHead};
+use crate::encoding::PIECE_CLASSES;
 
 /// The layers of a network.
 ///
@@ -115,6 +116,19 @@ pub enum AuxiliaryLayers {
     Dense(DenseHead),
     /// Like the policy, of the opponent's reply.
     Reply(PolicyLayers),
+    /// What stands on each square.
+    Squares(SquareHead),
+    /// Another last layer of the policy, behind the policy's own first convolution.
+    SoftPolicy(PolicyOutput),
+}
+
+/// A head of two 1x1 convolutions, the second of which gives the logits of each square's classes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SquareHead {
+    /// The first convolution.
+    pub convolution: NormalizedConvolution,
+    /// From its planes to a plane for each class of [`piece_classes`](crate::encoding::piece_classes).
+    pub output: Convolution,
 }
 
 /// A convolution without bias and its normalisation.
@@ -193,10 +207,16 @@ impl Layers {
             list.extend([&block.conv1, &block.conv2]);
         }
         list.extend([&self.policy.convolution, &self.value.convolution]);
-        list.extend(self.auxiliary.iter().map(|(_, layers)| match layers {
-            AuxiliaryLayers::Dense(head) => &head.convolution,
-            AuxiliaryLayers::Reply(policy) => &policy.convolution,
-        }));
+        list.extend(
+            self.auxiliary
+                .iter()
+                .filter_map(|(_, layers)| match layers {
+                    AuxiliaryLayers::Dense(head) => Some(&head.convolution),
+                    AuxiliaryLayers::Reply(policy) => Some(&policy.convolution),
+                    AuxiliaryLayers::Squares(head) => Some(&head.convolution),
+                    AuxiliaryLayers::SoftPolicy(_) => None,
+                }),
+        );
         list
     }
 
@@ -219,6 +239,11 @@ impl Layers {
             match layers {
                 AuxiliaryLayers::Dense(head) => head.push_tensors(&mut list),
                 AuxiliaryLayers::Reply(policy) => policy.push_tensors(&mut list),
+                AuxiliaryLayers::Squares(head) => {
+                    head.convolution.push_tensors(&mut list);
+                    head.output.push_tensors(&mut list);
+                }
+                AuxiliaryLayers::SoftPolicy(output) => output.push_tensors(&mut list),
             }
         }
         list
@@ -276,36 +301,48 @@ impl PolicyLayers {
         let convolution = |outputs, kernel| {
             NormalizedConvolution::new(format!("{name}.conv"), filters, outputs, kernel)
         };
-        match spec.policy.head {
-            PolicyHead::Convolution => Self {
-                convolution: convolution(channels, kernel),
-                output: PolicyOutput::Planes(Convolution {
-                    name: format!("{name}.planes"),
-                    inputs: channels,
-                    outputs: spec.policy.convolution_planes(),
-                    kernel: 3,
-                    weight: last.role(Role::ConvolutionWeight),
-                }),
-            },
-            PolicyHead::Dense { channels } => Self {
-                convolution: convolution(channels, 1),
-                output: PolicyOutput::Dense(Dense {
-                    weight: last.role(Role::DenseWeight),
-                    ..Dense::new(
-                        format!("{name}.dense"),
-                        channels * 64,
-                        spec.policy.encoding.size() as u32,
-                    )
-                }),
-            },
+        let convolution = match spec.policy.head {
+            PolicyHead::Convolution => convolution(channels, kernel),
+            PolicyHead::Dense { channels } => convolution(channels, 1),
+        };
+        Self {
+            convolution,
+            output: PolicyOutput::new(name, spec, channels, last),
         }
     }
 
     fn push_tensors(&self, list: &mut Vec<TensorLayout>) {
         self.convolution.push_tensors(list);
-        match &self.output {
-            PolicyOutput::Planes(planes) => planes.push_tensors(list),
-            PolicyOutput::Dense(dense) => dense.push_tensors(list),
+        self.output.push_tensors(list);
+    }
+}
+
+impl PolicyOutput {
+    /// The last layer of a policy as the specification has it; planes are made of these channels.
+    fn new(name: &str, spec: &NetworkSpec, channels: u32, last: Last) -> Self {
+        match spec.policy.head {
+            PolicyHead::Convolution => Self::Planes(Convolution {
+                name: format!("{name}.planes"),
+                inputs: channels,
+                outputs: spec.policy.convolution_planes(),
+                kernel: 3,
+                weight: last.role(Role::ConvolutionWeight),
+            }),
+            PolicyHead::Dense { channels } => Self::Dense(Dense {
+                weight: last.role(Role::DenseWeight),
+                ..Dense::new(
+                    format!("{name}.dense"),
+                    channels * 64,
+                    spec.policy.encoding.size() as u32,
+                )
+            }),
+        }
+    }
+
+    fn push_tensors(&self, list: &mut Vec<TensorLayout>) {
+        match self {
+            Self::Planes(planes) => planes.push_tensors(list),
+            Self::Dense(dense) => dense.push_tensors(list),
         }
     }
 }
@@ -333,16 +370,40 @@ impl DenseHead {
 impl AuxiliaryLayers {
     fn new(head: AuxiliaryHead, spec: &NetworkSpec, filters: u32) -> Self {
         let name = format!("auxiliary.{}", head.name());
-        match head.outputs() {
-            Some(outputs) => {
-                let (channels, hidden) = (AuxiliaryHead::CHANNELS, AuxiliaryHead::HIDDEN);
-                let sizes = [filters, channels, hidden, outputs];
-                Self::Dense(DenseHead::new(&name, sizes, Last::Trains))
-            }
-            None => {
+        let dense = |outputs| {
+            let (channels, hidden) = (AuxiliaryHead::CHANNELS, AuxiliaryHead::HIDDEN);
+            let sizes = [filters, channels, hidden, outputs];
+            Self::Dense(DenseHead::new(&name, sizes, Last::Trains))
+        };
+        match head {
+            AuxiliaryHead::MovesLeft => dense(1),
+            AuxiliaryHead::ShortValue => dense(3),
+            AuxiliaryHead::OpponentReply => {
                 let first = (AuxiliaryHead::POLICY_CHANNELS, 1);
                 Self::Reply(PolicyLayers::new(&name, spec, filters, first, Last::Trains))
             }
+            AuxiliaryHead::FutureBoard | AuxiliaryHead::FinalBoard => {
+                Self::Squares(SquareHead::new(&name, filters))
+            }
+            AuxiliaryHead::SoftPolicy => {
+                Self::SoftPolicy(PolicyOutput::new(&name, spec, filters, Last::Trains))
+            }
+        }
+    }
+}
+
+impl SquareHead {
+    fn new(name: &str, filters: u32) -> Self {
+        let channels = AuxiliaryHead::SQUARE_CHANNELS;
+        Self {
+            convolution: NormalizedConvolution::new(format!("{name}.conv"), filters, channels, 1),
+            output: Convolution {
+                name: format!("{name}.planes"),
+                inputs: channels,
+                outputs: u32::from(PIECE_CLASSES),
+                kernel: 1,
+                weight: Role::ConvolutionWeight,
+            },
         }
     }
 }

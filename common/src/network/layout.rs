@@ -108,7 +108,12 @@ mod tests {
     #[test]
     fn tensors_have_the_names_of_files_and_roles() {
         let mut spec = NetworkSpec::resnet(1, 8);
-        spec.auxiliary = vec![AuxiliaryHead::MovesLeft, AuxiliaryHead::OpponentReply];
+        spec.auxiliary = vec![
+            AuxiliaryHead::MovesLeft,
+            AuxiliaryHead::OpponentReply,
+            AuxiliaryHead::FutureBoard,
+            AuxiliaryHead::SoftPolicy,
+        ];
         let text: Vec<String> = tensors(&spec)
             .into_iter()
             .map(|t| format!("{} {:?} {:?}", t.name, t.shape, t.role))
@@ -164,7 +169,16 @@ auxiliary.opponent-reply.conv.norm.bias [16] NormalizationBias
 auxiliary.opponent-reply.conv.norm.mean [16] RunningMean
 auxiliary.opponent-reply.conv.norm.variance [16] RunningVariance
 auxiliary.opponent-reply.planes.weight [80, 16, 3, 3] ConvolutionWeight
-auxiliary.opponent-reply.planes.bias [80] Bias";
+auxiliary.opponent-reply.planes.bias [80] Bias
+auxiliary.future-board.conv.weight [32, 8, 1, 1] ConvolutionWeight
+auxiliary.future-board.conv.norm.weight [32] NormalizationScale
+auxiliary.future-board.conv.norm.bias [32] NormalizationBias
+auxiliary.future-board.conv.norm.mean [32] RunningMean
+auxiliary.future-board.conv.norm.variance [32] RunningVariance
+auxiliary.future-board.planes.weight [13, 32, 1, 1] ConvolutionWeight
+auxiliary.future-board.planes.bias [13] Bias
+auxiliary.soft-policy.planes.weight [80, 8, 3, 3] ConvolutionWeight
+auxiliary.soft-policy.planes.bias [80] Bias";
         assert_eq!(text.join("\n"), expected);
         spec.policy.head = PolicyHead::Dense { channels: 2 };
         let dense = tensors(&spec);

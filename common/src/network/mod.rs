@@ -17,7 +17,7 @@ pub use error::SpecError;
 pub use file::{NetworkFileError, VerifiedNetwork, program_file, verify};
 pub use layers::{
     AuxiliaryLayers, Convolution, Dense, DenseHead, Layers, NormalizedConvolution, PolicyLayers,
-    PolicyOutput, ResidualBlock, ResidualTower, SqueezeExcitation, Tower,
+    PolicyOutput, ResidualBlock, ResidualTower, SquareHead, SqueezeExcitation, Tower,
 };
 pub use layout::{Role, TensorLayout, tensors};
 pub use program::Program;

@@ -43,6 +43,9 @@ pub struct SchedulingParams {
     /// the two networks whose games say most about the ratings, 0 to 10,000; with 0 only
     /// operators open them.
     pub rating_pairs: u32,
+    /// Share of these rating matches that have a built-in program as one side, 0 to 1. A new run has some as anchors,
+    /// so that its ratings are counted from the random mover; with 0 it has none.
+    pub anchor_share: f32,
     /// Self-play games of a job, 1 to 4,096. Jobs of all kinds are made larger for workers that
     /// play many games at once or say that they are fast, and smaller for slow ones.
     pub selfplay_games: u32,
@@ -64,6 +67,7 @@ impl Default for SchedulingParams {
             gate_share: 0.8,
             rating_share: 0.05,
             rating_pairs: 20,
+            anchor_share: 0.2,
             selfplay_games: 32,
             puzzle_games: 64,
             match_games: 16,
@@ -123,6 +127,7 @@ impl SchedulingParams {
         within("gate_share", self.gate_share, 0.01, 1.0)?;
         within("rating_share", self.rating_share, 0.0, 1.0)?;
         within("rating_pairs", self.rating_pairs, 0.0, 10_000.0)?;
+        within("anchor_share", self.anchor_share, 0.0, 1.0)?;
         within("selfplay_games", self.selfplay_games, 1.0, 4096.0)?;
         within("puzzle_games", self.puzzle_games, 1.0, 4096.0)?;
         within("match_games", self.match_games, 2.0, 1024.0)?;

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::range::{ParamsError, inside, within, within_u64};
 use super::sampling::{CutOff, Sampling, SourceWeights};
+use crate::network::AuxiliaryHead;
 
 /// Most positions or steps that a parameter may ask for.
 const MOST: u64 = 1_000_000_000_000;
@@ -31,8 +32,13 @@ pub struct TrainingParams {
     pub policy_weight: f64,
     /// Weight of the value loss, 0 to 1,000.
     pub value_weight: f64,
-    /// Weight of the losses of each auxiliary head, where the network has some, 0 to 1,000.
+    /// Weight of the losses of each of the auxiliary heads moves-left, short-value and opponent-reply, where the network
+    /// has them, 0 to 1,000.
     pub auxiliary_weight: f64,
+    /// The same of future-board and final-board.
+    pub board_weight: f64,
+    /// The same of soft-policy.
+    pub soft_policy_weight: f64,
     /// Share of the search's root value in the value target, 0 to 1; the rest is the game's result. In games from PGN
     /// files, of the evaluation in a comment, where there is one.
     pub q_ratio: f64,
@@ -73,6 +79,8 @@ impl Default for TrainingParams {
             policy_weight: 1.0,
             value_weight: 1.0,
             auxiliary_weight: 0.1,
+            board_weight: 0.15,
+            soft_policy_weight: 8.0,
             q_ratio: 0.25,
             q_horizon: 1.0,
             discount: 1.0,
@@ -218,6 +226,17 @@ impl LearningRate {
 }
 
 impl TrainingParams {
+    /// The weight of the loss of an auxiliary head.
+    pub const fn weight_of(&self, head: AuxiliaryHead) -> f64 {
+        match head {
+            AuxiliaryHead::MovesLeft | AuxiliaryHead::ShortValue | AuxiliaryHead::OpponentReply => {
+                self.auxiliary_weight
+            }
+            AuxiliaryHead::FutureBoard | AuxiliaryHead::FinalBoard => self.board_weight,
+            AuxiliaryHead::SoftPolicy => self.soft_policy_weight,
+        }
+    }
+
     /// Checks every parameter against its range.
     ///
     /// # Errors
@@ -237,6 +256,8 @@ impl TrainingParams {
         within("policy_weight", self.policy_weight, 0.0, 1e3)?;
         within("value_weight", self.value_weight, 0.0, 1e3)?;
         within("auxiliary_weight", self.auxiliary_weight, 0.0, 1e3)?;
+        within("board_weight", self.board_weight, 0.0, 1e3)?;
+        within("soft_policy_weight", self.soft_policy_weight, 0.0, 1e3)?;
         within("q_ratio", self.q_ratio, 0.0, 1.0)?;
         within("q_horizon", self.q_horizon, 1.0, 100.0)?;
         within("discount", self.discount, 0.9, 1.0)?;

@@ -12,7 +12,7 @@ use super::error::{RatingError, within};
 pub const MAX_ANCHOR: f64 = 10_000.0;
 
 /// The Elo that an anchor is given: a number from -10,000 to 10,000.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, ToSchema, Default)]
 #[serde(transparent)]
 #[schema(value_type = f64, minimum = -10000.0, maximum = 10000.0)]
 pub struct AnchorElo(f64);

@@ -6,7 +6,7 @@ mod view;
 use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Response};
-use rookery_common::chess::GameResult;
+use rookery_common::chess::{GameResult, Termination};
 use rookery_common::chunk::export::pgn::{self, PgnTags};
 use rookery_common::chunk::{Caps, ChunkReader, GameRecord};
 use rookery_common::ids::{GameId, MatchId, NetworkNumber, RunName};
@@ -60,6 +60,12 @@ struct GamesQuery {
     kind: Option<WorkKind>,
     /// Only those that ended so, among the 200,000 newest games, or those before `before`.
     result: Option<GameResult>,
+    /// Only those that ended for this reason, among the same.
+    termination: Option<Termination>,
+    /// Only those of at least so many plies, among the same.
+    min_plies: Option<u32>,
+    /// Only those of at most so many plies, among the same.
+    max_plies: Option<u32>,
     /// Only those that the contributor of this name sent.
     contributor: Option<String>,
     /// Only games before this one.
@@ -82,6 +88,8 @@ impl GamesQuery {
             network,
             kind: self.kind,
             result: self.result,
+            termination: self.termination,
+            plies: ply_range(self.min_plies, self.max_plies),
             contributor: self.contributor,
             before: self.before,
             limit: self.limit.unwrap_or(ANSWER).clamp(1, LARGEST_ANSWER),
@@ -108,6 +116,12 @@ impl GamesQuery {
             (None, None) => Ok((query.run, None)),
         }
     }
+}
+
+/// What these ends allow; none if neither is given.
+pub(crate) fn ply_range(least: Option<u32>, most: Option<u32>) -> Option<(u32, u32)> {
+    (least.is_some() || most.is_some())
+        .then(|| (least.unwrap_or_default(), most.unwrap_or(u32::MAX)))
 }
 
 /// Games, newest first.

@@ -83,6 +83,7 @@ pub fn router(app: App) -> Router {
         presentation: app.presentation.clone(),
         site: app.site.clone(),
         live_boards: app.live_boards.clone(),
+        digests: Default::default(),
     };
     let metrics = match app.metrics_address {
         MetricsAddress::WithApi => health::metrics(),

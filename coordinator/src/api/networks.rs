@@ -5,7 +5,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use rookery_common::ids::{AnchorName, ContentHash, RunName};
-use rookery_common::network::file::{MAX_FILE_BYTES, verify};
+use rookery_common::network::file::{MAX_FILE_BYTES, VerifiedNetwork, verify};
 use rookery_common::protocol::networks::{
     ExportFormat, ExportReceipt, NetworkInfo, NetworkName, NetworkReceipt, NetworkStatus,
     ParseNetworkNameError,
@@ -27,6 +27,8 @@ use crate::config::DownloadPath;
 use crate::db::{AnchorDraft, ExportDraft, NetworkDraft, Principal};
 use crate::telemetry;
 use crate::{random, ratings};
+
+mod standard_anchors;
 
 pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -62,59 +64,95 @@ async fn submit(
         // Nor is a file kept that nobody wants.
         app.db.must_have_room(&run, &hash).await?;
     }
-    let size = bytes.len() as u64;
-    let spec = {
+    let verified = {
         let bytes = bytes.clone();
         let turn = app.verifying.next().await;
         let verified = turn.work(move || verify(&bytes)).await;
         verified.map_err(|error| ApiError::internal(&error))??
     };
-    if spec.hash != hash {
+    if verified.hash != hash {
         let detail = format!(
             "the body has the hash {}, the address says {hash}",
-            spec.hash
+            verified.hash
         );
         return Err(ApiError::new(ProblemCode::HashMismatch, detail));
     }
-    if let (Some(program), None) = (spec.spec.program(), &query.anchor) {
+    if let (Some(program), None) = (verified.spec.program(), &query.anchor) {
         let detail = format!(
             "this is the program {program}, and no network: it can only be an anchor, whose name is \
              given as `anchor`"
         );
         return Err(ApiError::new(ProblemCode::NetworkRefused, detail));
     }
-    if let Some(key) = key {
-        sign(&app, &run, key, hash, query.signature, bytes.clone()).await?;
-    }
-    let put = app.blobs.put(BlobKind::Network, &hash, bytes);
-    telemetry::blob("put", BlobKind::Network, put).await?;
-    let (spec, user, match_seed) = (spec.spec, sender.user, random::seed()?);
     let elo = query.elo;
-    let anchor = query.anchor.map(|name| AnchorDraft { name, elo });
-    let draft = NetworkDraft {
+    let arrived = Arrived {
         run: run.clone(),
-        hash,
-        bytes: size,
-        spec,
-        user,
-        match_seed,
-        anchor,
+        key,
+        verified,
+        signature: query.signature,
+        anchor: query.anchor.map(|name| AnchorDraft { name, elo }),
+        bytes,
     };
-    let submitted = app.db.submit_network(draft, app.clock.now()).await?;
-    app.events.publish_all(submitted.events);
-    let receipt = submitted.receipt;
+    let receipt = enter(&app, arrived, &sender).await?;
+    let is_to_rate = match receipt.status {
+        NetworkStatus::Initial => standard_anchors::add(&app, &run, &sender).await?,
+        NetworkStatus::Anchor | NetworkStatus::Promoted => !receipt.duplicate,
+        _ => false,
+    };
+    if is_to_rate {
+        // No gate match will say anything of it.
+        ratings::refit_soon(&app, run);
+    }
     let status = if receipt.duplicate {
         StatusCode::OK
     } else {
         StatusCode::CREATED
     };
-    tracing::info!(network = %receipt.number, status = receipt.status.name(), "A network came in.");
-    use NetworkStatus::{Anchor, Promoted};
-    if !receipt.duplicate && matches!(receipt.status, Anchor | Promoted) {
-        // No gate match will say anything of it.
-        ratings::refit_soon(&app, run);
-    }
     Ok((status, axum::Json(receipt)))
+}
+
+/// A network that was verified.
+struct Arrived {
+    run: RunName,
+    /// The run's key, if its networks are signed.
+    key: Option<RunKey>,
+    verified: VerifiedNetwork,
+    /// The signature that came with it.
+    signature: Option<Signature>,
+    anchor: Option<AnchorDraft>,
+    bytes: bytes::Bytes,
+}
+
+/// Signs a network, keeps its file, and enters it.
+async fn enter(app: &App, arrived: Arrived, sender: &Principal) -> ApiResult<NetworkReceipt> {
+    let Arrived {
+        run,
+        verified,
+        anchor,
+        bytes,
+        ..
+    } = arrived;
+    let hash = verified.hash;
+    if let Some(key) = arrived.key {
+        sign(app, &run, key, hash, arrived.signature, bytes.clone()).await?;
+    }
+    let size = bytes.len() as u64;
+    let put = app.blobs.put(BlobKind::Network, &hash, bytes);
+    telemetry::blob("put", BlobKind::Network, put).await?;
+    let draft = NetworkDraft {
+        run,
+        hash,
+        bytes: size,
+        spec: verified.spec,
+        user: sender.user,
+        match_seed: random::seed()?,
+        anchor,
+    };
+    let submitted = app.db.submit_network(draft, app.clock.now()).await?;
+    app.events.publish_all(submitted.events);
+    let receipt = submitted.receipt;
+    tracing::info!(network = %receipt.number, status = receipt.status.name(), "A network came in.");
+    Ok(receipt)
 }
 
 /// What is said of a network that is submitted.

@@ -10,11 +10,26 @@ use axum::response::{IntoResponse, Redirect, Response};
 use rookery_common::ids::ContentHash;
 
 /// Name, media type and content.
-const ASSETS: [(&str, &str, &[u8]); 11] = [
+const ASSETS: [(&str, &str, &[u8]); 14] = [
     (
         "style.css",
         "text/css; charset=utf-8",
         include_bytes!("../../assets/style.css"),
+    ),
+    (
+        "theme.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../assets/theme.js"),
+    ),
+    (
+        "zoom.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../assets/zoom.js"),
+    ),
+    (
+        "notify.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../assets/notify.js"),
     ),
     (
         "live.js",

@@ -36,6 +36,48 @@ pub(super) struct ChartData {
     pub x_axis: Axis,
     /// How large it is.
     pub size: Size,
+    /// What part of it is shown.
+    pub view: View,
+}
+
+/// What part of the horizontal axis a chart shows.
+#[derive(Debug, Default, Clone, Copy, PartialEq)]
+pub(super) enum View {
+    /// All of it, always.
+    #[default]
+    Fixed,
+    /// All of it; `zoom.js` may ask for a part.
+    Whole,
+    /// What lies between two places.
+    Part(f64, f64),
+}
+
+impl View {
+    /// What an address asks for; all if it asks for no part.
+    pub(super) fn of(from: Option<f64>, to: Option<f64>) -> Self {
+        match (from.unwrap_or(f64::MIN), to.unwrap_or(f64::MAX)) {
+            (f64::MIN, f64::MAX) => Self::Whole,
+            (from, to) if from < to => Self::Part(from, to),
+            _ => Self::Whole,
+        }
+    }
+
+    /// The part of an address that asks for it, to which more can be added.
+    pub(super) fn query(self) -> String {
+        match self {
+            Self::Fixed | Self::Whole | Self::Part(f64::MIN, f64::MAX) => String::new(),
+            Self::Part(from, f64::MAX) => format!("from={from}&"),
+            Self::Part(f64::MIN, to) => format!("to={to}&"),
+            Self::Part(from, to) => format!("from={from}&to={to}&"),
+        }
+    }
+
+    pub(super) fn holds(self, x: f64) -> bool {
+        match self {
+            Self::Part(from, to) => (from..=to).contains(&x),
+            Self::Fixed | Self::Whole => true,
+        }
+    }
 }
 
 /// What an axis's numbers are.
@@ -46,7 +88,7 @@ pub(super) enum Axis {
     Whole,
     /// Any numbers.
     Real,
-    /// Days since 1970, written as dates.
+    /// Days since 1970, written as dates, or as times where a day is long.
     Days,
 }
 
@@ -117,6 +159,8 @@ struct Drawing {
     left: f64,
     right: f64,
     bottom: f64,
+    /// For `zoom.js`: the ends of the horizontal axis, and where they are drawn.
+    span: Option<String>,
     x_ticks: Vec<Tick>,
     y_ticks: Vec<Tick>,
     lines: Vec<DrawnLine>,
@@ -190,7 +234,12 @@ impl Chart {
             .transpose()
     }
 
-    fn new(data: ChartData) -> Option<Self> {
+    fn new(mut data: ChartData) -> Option<Self> {
+        let view = data.view;
+        data.points.retain(|point| view.holds(point.x));
+        for line in &mut data.lines {
+            line.points.retain(|(x, _)| view.holds(*x));
+        }
         let longest = data.lines.iter().map(|line| line.points.len()).max();
         let few = data.points.len().max(longest.unwrap_or(0)) < SCROLLED;
         let shown: &[_] = match data.size {
@@ -229,6 +278,10 @@ impl Drawing {
             left,
             right: width - RIGHT,
             bottom: height - BOTTOM,
+            span: (data.view != View::Fixed).then(|| {
+                let (low, high) = x_range;
+                format!("{low} {high} {} {}", x.at(low), x.at(high))
+            }),
             x_ticks: x_axis.at(&x),
             y_ticks,
             lines: data
@@ -407,7 +460,7 @@ impl Ticks {
         let tick = |n: &f64| Tick {
             at: scale.at(*n),
             label: match self.axis {
-                Axis::Days => day_label(*n),
+                Axis::Days => day_label(*n, self.step),
                 Axis::Whole | Axis::Real => tick_label(*n, self.step),
             },
         };
@@ -415,13 +468,24 @@ impl Ticks {
     }
 }
 
-/// The smallest of 1, 2, 5, 10, 20, … (or tenths of these) that is not below `raw`.
+/// Steps on an axis of days that are shorter than one, in minutes.
+const MINUTES: [f64; 8] = [1.0, 5.0, 10.0, 30.0, 60.0, 180.0, 360.0, 720.0];
+/// Minutes of a day.
+const DAY: f64 = 1_440.0;
+
+/// The smallest of 1, 2, 5, 10, 20, … (or tenths of these) that is not below `raw`; of days also some whole
+/// minutes.
 fn round_step(raw: f64, axis: Axis) -> f64 {
     let raw = if raw.is_finite() && raw > 0.0 {
         raw
     } else {
         1.0
     };
+    if axis == Axis::Days
+        && let Some(minutes) = MINUTES.into_iter().find(|minutes| *minutes >= DAY * raw)
+    {
+        return minutes / DAY;
+    }
     let power = 10_f64.powf(raw.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0]
         .into_iter()
@@ -434,13 +498,16 @@ fn round_step(raw: f64, axis: Axis) -> f64 {
     }
 }
 
-/// The date of a day since 1970; nothing where there is none.
-fn day_label(day: f64) -> String {
-    let date = Timestamp::from_second((day as i64).saturating_mul(86_400));
-    date.map_or_else(
-        |_| String::new(),
-        |date| date.strftime("%-d %b").to_string(),
-    )
+/// The date of a day since 1970, or the time in it between two dates; nothing where there is none.
+fn day_label(day: f64, step: f64) -> String {
+    let minute = (day * DAY).round() as i64;
+    let date = Timestamp::from_second(minute.saturating_mul(60));
+    let form = if step < 1.0 && minute.rem_euclid(DAY as i64) != 0 {
+        "%H:%M"
+    } else {
+        "%-d %b"
+    };
+    date.map_or_else(|_| String::new(), |date| date.strftime(form).to_string())
 }
 
 fn tick_label(n: f64, step: f64) -> String {
@@ -489,8 +556,12 @@ mod tests {
         );
         // 20,000 days after 1970 began 4 October 2024.
         assert_eq!(
-            labels(20_000.0, 20_002.0, Axis::Days),
-            ["4 Oct", "5 Oct", "6 Oct"]
+            labels(20_000.0, 20_004.0, Axis::Days),
+            ["4 Oct", "5 Oct", "6 Oct", "7 Oct", "8 Oct"]
+        );
+        assert_eq!(
+            labels(20_000.0, 20_001.0, Axis::Days),
+            ["4 Oct", "06:00", "12:00", "18:00", "5 Oct"]
         );
         assert_eq!(labels(1e12, 1e12, Axis::Days)[0], "", "no such day");
         assert_eq!(
@@ -611,6 +682,32 @@ mod tests {
         assert_eq!((squares, circles), (1, 1), "{linked}");
         let plain = svg(vec![point("day", None)]);
         assert!(plain.contains("role=\"img\""), "{plain}");
+    }
+
+    #[test]
+    fn a_part_of_a_chart_is_drawn_over_all_of_the_width() {
+        let drawn = |view| {
+            let line = Line {
+                name: String::new(),
+                class: "a",
+                points: (0..=10).map(|n| (f64::from(n), f64::from(n))).collect(),
+            };
+            let chart = drawing(ChartData {
+                lines: vec![line],
+                view,
+                ..ChartData::default()
+            });
+            (chart.lines[0].dots.len(), chart.span)
+        };
+        assert_eq!(drawn(View::Fixed), (11, None));
+        assert_eq!(drawn(View::Whole), (11, Some("0 10 60 478".to_owned())));
+        let part = View::of(Some(4.0), Some(8.5));
+        assert_eq!(drawn(part), (5, Some("4 8 60 478".to_owned())));
+        assert_eq!(part.query(), "from=4&to=8.5&");
+        assert_eq!(View::of(Some(4.0), None).query(), "from=4&");
+        for odd in [(9.0, 3.0), (f64::NAN, 3.0)] {
+            assert_eq!(View::of(Some(odd.0), Some(odd.1)), View::Whole);
+        }
     }
 
     #[test]

@@ -9,9 +9,11 @@ use axum::extract::{Path, Query, State};
 use rookery_common::chess::fen;
 use rookery_common::chess::moves::castling_mode;
 use rookery_common::chunk::{GameRecord, Side};
-use rookery_common::ids::GameId;
+use rookery_common::ids::{GameId, RunName};
 use rookery_common::protocol::matches::GameInfo;
+use rookery_common::puzzle::Puzzle;
 use serde::Deserialize;
+use shakmaty::san::SanPlus;
 use shakmaty::{CastlingMode, Position as _};
 
 use super::PagesState;
@@ -26,6 +28,7 @@ use super::steps::{Search, Step, Steps};
 use super::text;
 use crate::api::games::record_at;
 use crate::archives::read_chunk;
+use crate::db::DbError;
 
 /// What stands after the question mark.
 #[derive(Debug, Deserialize)]
@@ -41,7 +44,7 @@ pub(super) struct ViewerQuery {
 struct GamePage {
     layout: Layout,
     game: GameRow,
-    puzzle: Option<String>,
+    puzzle: Option<Posed>,
     ply: usize,
     back: usize,
     next: usize,
@@ -58,6 +61,17 @@ struct GamePage {
     beside: [Option<GameId>; 2],
     /// Where Lichess analyses the position.
     analysis: String,
+}
+
+/// The puzzle from which a game began.
+struct Posed {
+    id: String,
+    /// Where it is, if it is one of Lichess's.
+    href: Option<String>,
+    /// The moves that solve it; empty if the run no longer has it.
+    solution: String,
+    /// Its rating and themes.
+    about: String,
 }
 
 /// A line of the score sheet.
@@ -111,6 +125,10 @@ pub(super) async fn viewer(
     let record = load(&state, &info).await?;
     let run = state.db.run(&info.run).await?;
     let beside = state.db.games_beside(&info).await?;
+    let puzzle = match &info.puzzle {
+        Some(id) => Some(posed(&state, &info.run, id).await?),
+        None => None,
+    };
     let steps = Steps::of(&record).context("the game's start is no position")?;
     let last = steps.positions.len() - 1;
     let ply = query.ply.unwrap_or(last).min(last);
@@ -124,7 +142,7 @@ pub(super) async fn viewer(
     page(&GamePage {
         layout: Layout::of(&state.presentation, &run, Tab::Games)
             .titled(format!("Game {} of {}", info.id, info.run)),
-        puzzle: info.puzzle.clone(),
+        puzzle,
         game: GameRow::new(info, state.now()),
         ply,
         back: ply.saturating_sub(1),
@@ -153,6 +171,57 @@ pub(super) async fn viewer(
         analysis: analysis(&steps, ply),
         json: json(&steps)?,
     })
+}
+
+/// Length of the identifiers of Lichess's puzzles; those that were mined have longer ones.
+const LICHESS_ID: usize = 5;
+
+async fn posed(state: &PagesState, run: &RunName, id: &str) -> Result<Posed, PageError> {
+    let is_lichess = id.len() == LICHESS_ID && id.chars().all(|c| c.is_ascii_alphanumeric());
+    let href = is_lichess.then(|| format!("https://lichess.org/training/{id}"));
+    let id = id.to_owned();
+    Ok(match state.db.puzzle(run, &id).await {
+        Ok(puzzle) => Posed {
+            solution: solution(&puzzle),
+            about: about(&puzzle),
+            href,
+            id,
+        },
+        Err(DbError::NotFound(_)) => Posed {
+            solution: String::new(),
+            about: String::new(),
+            href,
+            id,
+        },
+        Err(error) => return Err(error.into()),
+    })
+}
+
+/// What is known of a puzzle, in words.
+fn about(puzzle: &Puzzle) -> String {
+    let rating = (puzzle.rating > 0).then(|| format!("rated {}", puzzle.rating));
+    let all: Vec<String> = rating.into_iter().chain(puzzle.themes.clone()).collect();
+    all.join(", ")
+}
+
+/// The moves that solve a puzzle, as score sheets have them; empty if it cannot be posed.
+fn solution(puzzle: &Puzzle) -> String {
+    let Ok(posed) = puzzle.pose() else {
+        return String::new();
+    };
+    let mut position = posed.game.position().clone();
+    let mut text = String::new();
+    for (place, m) in posed.solution.into_iter().enumerate() {
+        let number = position.fullmoves();
+        if position.turn().is_white() {
+            text.push_str(&format!("{number}. "));
+        } else if place == 0 {
+            text.push_str(&format!("{number}… "));
+        }
+        text.push_str(&SanPlus::from_move_and_play_unchecked(&mut position, m).to_string());
+        text.push(' ');
+    }
+    text.trim_end().to_owned()
 }
 
 /// Where Lichess analyses a position of the game.
@@ -227,4 +296,29 @@ fn json(steps: &Steps) -> Result<String, PageError> {
     let all: Vec<_> = steps.positions.iter().map(Step::json).collect();
     let text = serde_json::to_string(&all).context("a game as JSON")?;
     Ok(text.replace('<', "\\u003c"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_solution_reads_as_a_score_sheet_from_the_solvers_first_move() {
+        let puzzle = Puzzle {
+            id: "a".to_owned(),
+            fen: "6k1/5ppp/8/8/8/8/r4PPP/1R4K1 b - - 0 20".to_owned(),
+            moves: ["a2a7", "b1b8"].map(str::to_owned).into(),
+            setup: 1,
+            rating: 900,
+            themes: vec!["mateIn1".to_owned()],
+        };
+        assert_eq!(solution(&puzzle), "21. Rb8#");
+        assert_eq!(about(&puzzle), "rated 900, mateIn1");
+        let black = Puzzle {
+            fen: "1r4k1/R4ppp/8/8/8/8/5PPP/6K1 w - - 0 20".to_owned(),
+            moves: ["a7a2", "b8b1"].map(str::to_owned).into(),
+            ..puzzle
+        };
+        assert_eq!(solution(&black), "20… Rb1#");
+    }
 }

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use rookery_common::chess::GameResult;
+use rookery_common::chess::{GameResult, Termination};
 use rookery_common::ids::{GameId, NetworkNumber, RunName};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
@@ -17,14 +17,14 @@ use super::error::PageError;
 use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::GameRow;
-use crate::api::games::listed;
+use crate::api::games::{listed, ply_range};
 use crate::db::GameFilter;
 
 /// Games on a page.
 const GAMES: u32 = 50;
 
 /// What stands after the question mark.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub(super) struct GamesQuery {
     /// Only games before this one.
     pub(super) before: Option<GameId>,
@@ -36,6 +36,12 @@ pub(super) struct GamesQuery {
     pub(super) network: Option<NetworkNumber>,
     /// Only games that ended so.
     pub(super) result: Option<GameResult>,
+    /// Only games that ended for this reason.
+    pub(super) termination: Option<Termination>,
+    /// Only games of at least so many plies.
+    pub(super) min_plies: Option<u32>,
+    /// Only games of at most so many plies.
+    pub(super) max_plies: Option<u32>,
 }
 
 #[derive(Template)]
@@ -48,6 +54,10 @@ struct GamesPage {
     network: Option<NetworkNumber>,
     choices: Vec<Choice>,
     results: Vec<Choice>,
+    /// Filters that fewer people ask for.
+    lengths: Vec<Choice>,
+    ends: Vec<Choice>,
+    is_narrowed: bool,
     games: Vec<GameRow>,
     /// Where the newest of them are a file.
     file: String,
@@ -73,18 +83,25 @@ pub(super) async fn list(
         contributor: query.contributor.clone(),
         network: query.network,
         result: query.result,
+        termination: query.termination,
+        plies: ply_range(query.min_plies, query.max_plies),
         before: query.before,
         limit: GAMES,
         ..GameFilter::default()
     };
     let games = listed(&state.db, &state.listing, filter).await?;
     let path = format!("/runs/{run}/games");
-    let chosen = filters(&query, query.kind, query.result);
+    let chosen = filters(&query);
     page(&GamesPage {
         layout: Layout::of(&state.presentation, &info, Tab::Games),
         worker_command: worker_command(state.registration, &address, &run),
         choices: choices(&path, &query),
         results: results(&path, &query),
+        lengths: lengths(&path, &query),
+        ends: ends(&path, &query),
+        is_narrowed: query.termination.is_some()
+            || query.min_plies.is_some()
+            || query.max_plies.is_some(),
         file: format!("/api/v1/games/pgn?{chosen}run={run}"),
         next: next_page(&games, GAMES, &path, &chosen),
         games: GameRow::all(games, state.now()),
@@ -95,17 +112,42 @@ pub(super) async fn list(
 }
 
 /// The part of an address that chooses games, to which more can be added.
-fn filters(query: &GamesQuery, kind: Option<WorkKind>, result: Option<GameResult>) -> String {
+fn filters(query: &GamesQuery) -> String {
     let by = query.contributor.as_ref();
     let by = by.map(|name| format!("contributor={}&", in_url(name)));
     let with = query.network.map(|number| format!("network={number}&"));
-    let of = kind.map(|kind| format!("kind={}&", kind.name()));
-    let ended = result.map(|result| match result {
+    let of = query.kind.map(|kind| format!("kind={}&", kind.name()));
+    let ended = query.result.map(|result| match result {
         GameResult::WhiteWins => "result=white-wins&".to_owned(),
         GameResult::BlackWins => "result=black-wins&".to_owned(),
         GameResult::Draw => "result=draw&".to_owned(),
     });
-    [by, with, of, ended].into_iter().flatten().collect()
+    let why = query
+        .termination
+        .map(|termination| format!("termination={}&", termination.name()));
+    let least = query.min_plies.map(|plies| format!("min_plies={plies}&"));
+    let most = query.max_plies.map(|plies| format!("max_plies={plies}&"));
+    [by, with, of, ended, why, least, most]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// A link that changes what is listed, and whether it changes nothing.
+fn choice(
+    path: &str,
+    query: &GamesQuery,
+    name: &'static str,
+    change: impl FnOnce(&mut GamesQuery),
+) -> Choice {
+    let mut other = query.clone();
+    change(&mut other);
+    let (chosen, wanted) = (filters(query), filters(&other));
+    Choice {
+        name,
+        href: href(path, &wanted),
+        current: chosen == wanted,
+    }
 }
 
 fn choices(path: &str, query: &GamesQuery) -> Vec<Choice> {
@@ -115,12 +157,8 @@ fn choices(path: &str, query: &GamesQuery) -> Vec<Choice> {
         ("puzzles", Some(WorkKind::Puzzles)),
         ("matches", Some(WorkKind::Match)),
     ];
-    all.map(|(name, kind)| Choice {
-        name,
-        href: href(path, &filters(query, kind, query.result)),
-        current: kind == query.kind,
-    })
-    .into()
+    all.map(|(name, kind)| choice(path, query, name, |other| other.kind = kind))
+        .into()
 }
 
 fn results(path: &str, query: &GamesQuery) -> Vec<Choice> {
@@ -130,12 +168,34 @@ fn results(path: &str, query: &GamesQuery) -> Vec<Choice> {
         ("drawn", Some(GameResult::Draw)),
         ("Black won", Some(GameResult::BlackWins)),
     ];
-    all.map(|(name, result)| Choice {
-        name,
-        href: href(path, &filters(query, query.kind, result)),
-        current: result == query.result,
+    all.map(|(name, result)| choice(path, query, name, |other| other.result = result))
+        .into()
+}
+
+fn lengths(path: &str, query: &GamesQuery) -> Vec<Choice> {
+    let all = [
+        ("any length", None, None),
+        ("up to 40 plies", None, Some(40)),
+        ("41 to 80", Some(41), Some(80)),
+        ("81 to 160", Some(81), Some(160)),
+        ("longer", Some(161), None),
+    ];
+    all.map(|(name, least, most)| {
+        choice(path, query, name, |other| {
+            (other.min_plies, other.max_plies) = (least, most);
+        })
     })
     .into()
+}
+
+fn ends(path: &str, query: &GamesQuery) -> Vec<Choice> {
+    let any = choice(path, query, "any end", |other| other.termination = None);
+    let all = Termination::ALL.map(|termination| {
+        choice(path, query, termination.words(), |other| {
+            other.termination = Some(termination);
+        })
+    });
+    std::iter::once(any).chain(all).collect()
 }
 
 fn href(path: &str, filters: &str) -> String {

@@ -11,8 +11,9 @@ use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
 use super::address::Address;
-use super::chart::Size;
+use super::chart::{Size, View};
 use super::error::PageError;
+use super::featured::{self, Featured};
 use super::join::worker_command;
 use super::layout::{DESCRIPTION, Layout, Page, Tab, page};
 use super::live_board::Figure;
@@ -82,6 +83,7 @@ struct HomePage {
     newest: Option<u32>,
     scale: Scale,
     games: Vec<GameRow>,
+    featured: Option<Featured>,
 }
 
 /// `GET /`: the only run's overview, or all runs.
@@ -128,7 +130,7 @@ async fn card(state: &PagesState, run: RunInfo) -> Result<RunCard, PageError> {
             .last_report
             .as_ref()
             .map(|report| text::ago(now, &report.at)),
-        chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half)?,
+        chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half, View::Fixed)?,
         scale: Scale::of(&networks),
         best: best_of(&run, networks),
         run,
@@ -185,6 +187,10 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
         ..GameFilter::default()
     };
     let games = db.games(filter).await?;
+    let featured = match run.best {
+        Some(best) => featured::find(state, &run.name, best).await?,
+        None => None,
+    };
     let minutes = minutes_of(&run, now);
     let boards = state.live_boards.of(&run.name, now);
     page(&HomePage {
@@ -214,9 +220,10 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
             .last_report
             .as_ref()
             .map(|report| text::reported(now, report)),
-        chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half)?,
+        chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half, View::Fixed)?,
         scale: Scale::of(&networks),
         games: GameRow::all(games, now),
+        featured,
         best: best_of(&run, networks),
         run,
     })

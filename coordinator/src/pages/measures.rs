@@ -25,7 +25,7 @@ pub(super) enum Unit {
 }
 
 /// All numbers that the trainer reports, without those of versions to come.
-const MEASURES: [Measure; 13] = [
+const MEASURES: [Measure; 16] = [
     Measure {
         name: "loss",
         title: "Loss",
@@ -61,6 +61,24 @@ const MEASURES: [Measure; 13] = [
         title: "Opponent's reply loss",
         unit: Unit::Of("nats"),
         meaning: "How far the foreseen answer is from that of the opponent.",
+    },
+    Measure {
+        name: "future_board_loss",
+        title: "Board ahead loss",
+        unit: Unit::Of("nats"),
+        meaning: "How far the foreseen board is from that eight plies later, for each square.",
+    },
+    Measure {
+        name: "final_board_loss",
+        title: "Final board loss",
+        unit: Unit::Of("nats"),
+        meaning: "How far the foreseen board is from that at the game's end, for each square.",
+    },
+    Measure {
+        name: "soft_policy_loss",
+        title: "Soft policy loss",
+        unit: Unit::Of("nats"),
+        meaning: "How far the second policy is from that of the searches with a temperature of 4.",
     },
     Measure {
         name: "policy_accuracy",

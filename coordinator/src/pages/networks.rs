@@ -12,7 +12,7 @@ use rookery_common::protocol::networks::{
 use serde::Deserialize;
 
 use super::address::Address;
-use super::chart::{Chart, ChartData, Line, Point, Size};
+use super::chart::{Axis, Chart, ChartData, Line, Point, Size, View};
 use super::error::PageError;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow};
@@ -40,6 +40,10 @@ pub(super) struct NetworksQuery {
     before: Option<NetworkNumber>,
     /// Over what ratings are drawn.
     over: Option<Over>,
+    /// Where the part of the chart begins that is shown.
+    from: Option<f64>,
+    /// Where it ends.
+    to: Option<f64>,
     /// Which networks are listed.
     show: Option<Show>,
     /// In which order.
@@ -79,6 +83,8 @@ pub(super) enum Over {
     Numbers,
     /// The training positions that the run had when they were submitted.
     Positions,
+    /// When they were submitted.
+    Time,
 }
 
 impl Over {
@@ -87,6 +93,14 @@ impl Over {
         match self {
             Self::Numbers => Some(f64::from(info.number.0)),
             Self::Positions => info.positions.map(|positions| positions as f64),
+            Self::Time => text::day(&info.submitted_at),
+        }
+    }
+
+    const fn axis(self) -> Axis {
+        match self {
+            Self::Numbers | Self::Positions => Axis::Whole,
+            Self::Time => Axis::Days,
         }
     }
 
@@ -94,6 +108,7 @@ impl Over {
         match self {
             Self::Numbers => "network",
             Self::Positions => "training positions",
+            Self::Time => "time (UTC)",
         }
     }
 
@@ -102,6 +117,7 @@ impl Over {
         match self {
             Self::Numbers => "",
             Self::Positions => "over=positions&",
+            Self::Time => "over=time&",
         }
     }
 }
@@ -117,6 +133,8 @@ struct NetworksPage {
     chart: Option<String>,
     /// Over what else ratings can be drawn.
     choices: Vec<Choice>,
+    /// What parts of the chart can be shown.
+    views: Vec<Choice>,
     shows: Vec<Choice>,
     sorts: Vec<Choice>,
     next: Option<String>,
@@ -170,7 +188,7 @@ pub(super) async fn list(
     let run = state.db.run(&name).await?;
     let networks = state.db.networks_in_short(&name).await?;
     let chosen = Chosen::of(&query);
-    let chart = rating_chart(&name, &networks, chosen.over, Size::Full)?;
+    let chart = rating_chart(&name, &networks, chosen.over, Size::Full, chosen.view)?;
     let now = state.now();
     let row = |info: NetworkInfo| NetworkRow {
         best: Some(info.number) == run.best,
@@ -178,6 +196,7 @@ pub(super) async fn list(
         info,
     };
     let scale = Scale::of(&networks);
+    let views = chosen.views(&name, &networks);
     let (networks, last) = listed(chosen.apply(networks), query.before);
     let last = last.filter(|_| chosen.sort == Sort::Number);
     page(&NetworksPage {
@@ -185,6 +204,7 @@ pub(super) async fn list(
         address,
         scale,
         choices: chosen.axes(&name),
+        views,
         shows: chosen.shows(&name),
         sorts: chosen.sorts(&name),
         next: last.map(|last| format!("{}before={last}", chosen.href(&name))),
@@ -195,9 +215,10 @@ pub(super) async fn list(
 }
 
 /// How a visitor wants the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct Chosen {
     over: Over,
+    view: View,
     show: Show,
     sort: Sort,
 }
@@ -206,6 +227,7 @@ impl Chosen {
     fn of(query: &NetworksQuery) -> Self {
         Self {
             over: query.over.unwrap_or_default(),
+            view: View::of(query.from, query.to),
             show: query.show.unwrap_or_default(),
             sort: query.sort.unwrap_or_default(),
         }
@@ -213,7 +235,7 @@ impl Chosen {
 
     /// The address of the list, to which more can be added.
     fn href(self, run: &RunName) -> String {
-        let over = self.over.query();
+        let (over, view) = (self.over.query(), self.view.query());
         let show = match self.show {
             Show::All => "",
             Show::WithoutRejected => "show=without-rejected&",
@@ -223,7 +245,7 @@ impl Chosen {
             Sort::Rating => "sort=rating&",
             Sort::Puzzles => "sort=puzzles&",
         };
-        format!("/runs/{run}/networks?{over}{show}{sort}")
+        format!("/runs/{run}/networks?{over}{view}{show}{sort}")
     }
 
     fn choice(self, run: &RunName, name: &'static str, other: Self) -> Choice {
@@ -238,8 +260,35 @@ impl Chosen {
         let all = [
             (Over::Numbers, "by number"),
             (Over::Positions, "by positions played"),
+            (Over::Time, "by time"),
         ];
-        let choice = |(over, name)| self.choice(run, name, Self { over, ..self });
+        let choice = |(over, name)| {
+            // A place on one axis is none on another.
+            let view = if over == self.over {
+                self.view
+            } else {
+                View::Whole
+            };
+            self.choice(run, name, Self { over, view, ..self })
+        };
+        all.map(choice).into()
+    }
+
+    /// The whole chart, and parts of it to its end.
+    fn views(self, run: &RunName, networks: &[NetworkInfo]) -> Vec<Choice> {
+        let own = networks.iter().filter(|info| info.anchor.is_none());
+        let places: Vec<f64> = own.filter_map(|info| self.over.place(info)).collect();
+        // Newest first.
+        let (Some(last), Some(first)) = (places.first(), places.last()) else {
+            return Vec::new();
+        };
+        let newest = |part: f64| View::Part(last - (last - first) * part, f64::MAX);
+        let all = [
+            (View::Whole, "whole run"),
+            (newest(0.5), "second half"),
+            (newest(0.1), "last tenth"),
+        ];
+        let choice = |(view, name)| self.choice(run, name, Self { view, ..self });
         all.map(choice).into()
     }
 
@@ -382,7 +431,7 @@ pub(super) const fn format_title(format: &ExportFormat) -> &'static str {
 }
 
 /// What a program does, for people.
-fn explained(program: Program) -> String {
+pub(super) fn explained(program: Program) -> String {
     match program {
         Program::Random => "any legal move, each as likely as the others".to_owned(),
         Program::AlphaBeta { depth, random } => {
@@ -431,6 +480,7 @@ pub(super) fn rating_chart(
     networks: &[NetworkInfo],
     over: Over,
     size: Size,
+    view: View,
 ) -> Result<Option<String>, askama::Error> {
     let scale = Scale::of(networks);
     let own = networks.iter().filter(|info| info.anchor.is_none());
@@ -454,13 +504,26 @@ pub(super) fn rating_chart(
         class: "best",
         points: best,
     }];
-    let last = points.iter().map(|point| point.x).fold(1.0, f64::max);
+    // A level line goes as far as the points.
+    let ends = |f: fn(f64, f64) -> f64| points.iter().map(|point| point.x).reduce(f);
+    let (from, to) = match view {
+        View::Part(from, to) => (Some(from), Some(to)),
+        View::Fixed | View::Whole => (None, None),
+    };
+    let first = from
+        .into_iter()
+        .chain(ends(f64::min))
+        .fold(f64::MIN, f64::max);
+    let last = to
+        .into_iter()
+        .chain(ends(f64::max))
+        .fold(f64::MAX, f64::min);
     lines.extend(networks.iter().filter_map(|info| {
         let (anchor, rating) = (info.anchor.as_ref()?, info.rating?);
         Some(Line {
             name: format!("{anchor} ({})", scale.rating(&rating)),
             class: "anchor",
-            points: vec![(0.0, rating.elo), (last, rating.elo)],
+            points: vec![(first, rating.elo), (last, rating.elo)],
         })
     }));
     let title = format!("Ratings of the networks of run {run} in Elo, counted from {scale}");
@@ -469,7 +532,9 @@ pub(super) fn rating_chart(
         x_name: over.name(),
         lines,
         points,
+        x_axis: over.axis(),
         size,
+        view,
         ..ChartData::default()
     };
     Chart::render(data)
@@ -585,7 +650,7 @@ mod tests {
     }
 
     fn chart(networks: &[NetworkInfo], over: Over, size: Size) -> String {
-        let chart = rating_chart(&"main".parse().unwrap(), networks, over, size);
+        let chart = rating_chart(&"main".parse().unwrap(), networks, over, size, View::Whole);
         chart.unwrap().unwrap()
     }
 

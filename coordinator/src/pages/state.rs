@@ -12,6 +12,8 @@ use crate::config::{Registration, SiteUrl, WorkerSource};
 use crate::db::SharedDatabase;
 use crate::live_boards::LiveBoards;
 
+use super::digests::Digests;
+
 /// What pages read from.
 #[derive(Clone)]
 pub struct PagesState {
@@ -35,6 +37,8 @@ pub struct PagesState {
     pub site: Option<SiteUrl>,
     /// Games that people watch while they are played.
     pub live_boards: Arc<LiveBoards>,
+    /// What is told of games, kept for the next page.
+    pub(crate) digests: Digests,
 }
 
 impl PagesState {

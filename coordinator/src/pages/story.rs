@@ -3,32 +3,24 @@
 use askama::Template;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use jiff::Timestamp;
-use rookery_common::chess::{GameResult, Termination};
 use rookery_common::ids::{AnchorName, RunName};
-use rookery_common::protocol::jobs::WorkKind;
-use rookery_common::protocol::matches::GameInfo;
 use rookery_common::protocol::networks::{NetworkInfo, NetworkName, PuzzleGroup};
 
 use super::address::Address;
 use super::chart::{Axis, Chart, ChartData, Line, Size};
+use super::instructive::{self, Instructive};
 use super::layout::{Layout, Page, Tab, page};
-use super::networks::was_best;
+use super::networks::{explained, was_best};
+use super::opening_tree::{self, OpeningTree};
 use super::scale::Scale;
 use super::{PagesState, text};
-use crate::api::games::listed;
-use crate::db::GameFilter;
 
-/// Match games among which instructive ones are looked for, the newest.
-const GAMES: u32 = 500;
 /// Promotions that are listed, the newest.
 const PROMOTIONS: usize = 40;
 /// Fewer tries say nothing of a puzzle's theme.
 const TRIES: u64 = 20;
 /// Themes at each end.
 const THEMES: usize = 4;
-/// Who wins against somebody so many points stronger has caused an upset.
-const UPSET: f64 = 50.0;
 
 #[derive(Template)]
 #[template(path = "story.html")]
@@ -43,6 +35,7 @@ struct StoryPage {
     /// How the best network fares against known opponents.
     ladder: Vec<String>,
     games: Vec<Instructive>,
+    openings: Option<OpeningTree>,
     solves: Vec<PuzzleGroup>,
     misses: Vec<PuzzleGroup>,
 }
@@ -55,13 +48,6 @@ struct Promotion {
     gain: Option<String>,
 }
 
-/// A game that is worth a look.
-struct Instructive {
-    game: GameInfo,
-    result: &'static str,
-    why: String,
-}
-
 /// `GET /runs/{run}/story`
 pub(super) async fn told(
     State(state): State<PagesState>,
@@ -71,13 +57,6 @@ pub(super) async fn told(
     let Path(name) = name?;
     let run = state.db.run(&name).await?;
     let networks = state.db.networks_in_short(&name).await?;
-    let filter = GameFilter {
-        run: Some(name.clone()),
-        kind: Some(WorkKind::Match),
-        limit: GAMES,
-        ..GameFilter::default()
-    };
-    let games = listed(&state.db, &state.listing, filter).await?;
     let best = networks.iter().find(|info| Some(info.number) == run.best);
     let groups = match best {
         Some(best) => {
@@ -95,10 +74,11 @@ pub(super) async fn told(
     let games_played = text::counted(run.games, "game");
     let positions = text::counted(run.positions, "position");
     let since = text::ago(state.now(), &run.created_at);
+    let own = networks.iter().filter(|info| info.anchor.is_none()).count();
     let mut summary = vec![format!(
         "The run began {since}. Since then volunteers' machines have played {games_played} with {positions}, and {} of {} became best.",
         text::count(bests.len() as u64),
-        text::counted(run.networks, "network")
+        text::counted(own as u64, "network")
     )];
     summary.extend(gained(&bests, &scale));
     page(&StoryPage {
@@ -108,7 +88,8 @@ pub(super) async fn told(
         chart: over_time(&name, &networks, &bests)?,
         promotions: promotions(&bests),
         ladder: best.map_or_else(Vec::new, |best| ladder(best, &networks)),
-        games: instructive(&games, &networks),
+        games: instructive::find(&state, &name, &networks).await?,
+        openings: opening_tree::of_run(&state, &name, &bests).await?,
         summary,
         scale,
         solves,
@@ -150,13 +131,9 @@ fn over_time(
     networks: &[NetworkInfo],
     bests: &[&NetworkInfo],
 ) -> Result<Option<String>, askama::Error> {
-    let day = |info: &NetworkInfo| {
-        let submitted: Timestamp = info.submitted_at.parse().ok()?;
-        Some(submitted.as_second() as f64 / 86_400.0)
-    };
     let points: Vec<(f64, f64)> = bests
         .iter()
-        .filter_map(|info| Some((day(info)?, info.rating?.elo)))
+        .filter_map(|info| Some((text::day(&info.submitted_at)?, info.rating?.elo)))
         .collect();
     let (Some((first, _)), Some((last, _))) = (points.first().copied(), points.last().copied())
     else {
@@ -177,7 +154,7 @@ fn over_time(
     }));
     Chart::render(ChartData {
         title: format!("Elo of the best networks of run {run}, day by day"),
-        x_name: "day",
+        x_name: "time (UTC)",
         lines,
         x_axis: Axis::Days,
         size: Size::Full,
@@ -211,13 +188,15 @@ fn ladder(best: &NetworkInfo, networks: &[NetworkInfo]) -> Vec<String> {
     };
     let mut anchors: Vec<_> = networks
         .iter()
-        .filter_map(|info| Some((info.anchor.as_ref()?, info.rating?.elo)))
+        .filter_map(|info| Some((info, info.anchor.as_ref()?, info.rating?.elo)))
         .collect();
-    anchors.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let rung = |(name, elo): &(&AnchorName, f64)| {
+    anchors.sort_by(|a, b| b.2.total_cmp(&a.2));
+    let rung = |(info, name, elo): &(&NetworkInfo, &AnchorName, f64)| {
         let score = expected(own.elo - elo);
+        let what = info.spec.program().map(explained);
+        let what = what.map_or_else(String::new, |what| format!(" ({what})"));
         format!(
-            "Against {name} it {} ({} % of the points)",
+            "Against {name}{what} it {}: {} % of the points",
             in_words(score),
             text::decimal(100.0 * score, 0)
         )
@@ -237,68 +216,6 @@ const fn in_words(score: f64) -> &'static str {
     }
 }
 
-/// The games that are worth a look: the longest mate, the shortest one, and the greatest upset.
-fn instructive(games: &[GameInfo], networks: &[NetworkInfo]) -> Vec<Instructive> {
-    let mates = || {
-        let all = games.iter();
-        all.filter(|game| game.termination == Termination::Checkmate)
-    };
-    let longest = mates().max_by_key(|game| game.plies);
-    let shortest = mates().min_by_key(|game| game.plies);
-    let elo = |number| {
-        let of = networks.iter().find(|info| info.number == number);
-        of.and_then(|info| info.rating).map(|rating| rating.elo)
-    };
-    let upset = |game: &GameInfo| {
-        let (white, black) = (elo(game.white)?, elo(game.black)?);
-        match game.result {
-            GameResult::WhiteWins => Some(black - white),
-            GameResult::BlackWins => Some(white - black),
-            GameResult::Draw => None,
-        }
-    };
-    let greatest = games
-        .iter()
-        .filter_map(|game| Some((game, upset(game)?)))
-        .filter(|(_, points)| *points >= UPSET)
-        .max_by(|a, b| a.1.total_cmp(&b.1));
-    let mut found = Vec::new();
-    let mut add = |game: &GameInfo, why: String| {
-        if found
-            .iter()
-            .all(|known: &Instructive| known.game.id != game.id)
-        {
-            found.push(Instructive {
-                game: game.clone(),
-                result: text::result(game.result),
-                why,
-            });
-        }
-    };
-    if let Some((game, points)) = greatest {
-        add(
-            game,
-            format!(
-                "an upset: the winner is rated {} points lower",
-                text::decimal(points, 0)
-            ),
-        );
-    }
-    if let Some(game) = shortest {
-        add(
-            game,
-            format!("the shortest mate, {}", text::counted(game.plies, "ply")),
-        );
-    }
-    if let Some(game) = longest {
-        add(
-            game,
-            format!("the longest mate, {}", text::counted(game.plies, "ply")),
-        );
-    }
-    found
-}
-
 /// Puzzle themes that a network solves best, and worst.
 fn themes(groups: Vec<PuzzleGroup>) -> (Vec<PuzzleGroup>, Vec<PuzzleGroup>) {
     let mut groups: Vec<_> = groups
@@ -315,27 +232,18 @@ fn themes(groups: Vec<PuzzleGroup>) -> (Vec<PuzzleGroup>, Vec<PuzzleGroup>) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
 
-    fn network(number: u32, elo: f64, anchor: Option<&str>) -> NetworkInfo {
+    pub(in crate::pages) fn network(number: u32, elo: f64, anchor: Option<&str>) -> NetworkInfo {
         serde_json::from_value(json!({
             "run": "main", "number": number, "hash": "0".repeat(64), "bytes": 1, "anchor": anchor,
             "spec": rookery_common::network::NetworkSpec::resnet(1, 8),
             "status": if anchor.is_some() { "anchor" } else { "promoted" },
             "rating": {"elo": elo, "low": elo - 20.0, "high": elo + 20.0, "games": 80},
             "submitted_at": format!("2030-01-0{}T00:00:00Z", number + 1), "file": "", "training_games": 0,
-        }))
-        .unwrap()
-    }
-
-    fn game(id: i64, (white, black): (u32, u32), result: &str, plies: u32) -> GameInfo {
-        serde_json::from_value(json!({
-            "id": id, "run": "main", "kind": "match", "white": white, "black": black, "result": result,
-            "termination": "checkmate", "plies": plies, "contributor": "ada", "chunk": "0".repeat(64),
-            "place": 0, "accepted_at": "2030-01-01T00:00:00Z",
         }))
         .unwrap()
     }
@@ -350,30 +258,8 @@ mod tests {
         assert_eq!(
             ladder(&networks[0], &networks),
             [
-                "Against alphabeta-1 it is about as strong (50 % of the points)",
-                "Against random it wins almost every game (98 % of the points)",
-            ]
-        );
-    }
-
-    #[test]
-    fn an_upset_and_the_mates_at_both_ends_are_worth_a_look_once_each() {
-        let networks = [network(0, 0.0, None), network(1, 200.0, None)];
-        let games = [
-            game(1, (0, 1), "white-wins", 90),
-            game(2, (1, 0), "white-wins", 30),
-            game(3, (0, 1), "black-wins", 60),
-        ];
-        let found = instructive(&games, &networks);
-        let told: Vec<_> = found
-            .iter()
-            .map(|one| (one.game.id.0, one.why.as_str()))
-            .collect();
-        assert_eq!(
-            told,
-            [
-                (1, "an upset: the winner is rated 200 points lower"),
-                (2, "the shortest mate, 30 plies"),
+                "Against alphabeta-1 it is about as strong: 50 % of the points",
+                "Against random it wins almost every game: 98 % of the points",
             ]
         );
     }

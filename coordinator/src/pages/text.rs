@@ -190,6 +190,12 @@ pub(super) fn ago(now: Timestamp, then: &str) -> String {
     }
 }
 
+/// A time in days since 1970, for charts.
+pub(super) fn day(time: &str) -> Option<f64> {
+    let time: Timestamp = time.parse().ok()?;
+    Some(time.as_second() as f64 / 86_400.0)
+}
+
 /// A span of time that ends now.
 pub(super) const fn span(span: Span) -> &'static str {
     match span {

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
 use rookery_common::ids::RunName;
 use rookery_common::params::{Optimizer, TrainingParams};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo};
+use serde::Deserialize;
 
 use super::address::Address;
-use super::chart::{Chart, ChartData, Line, Size};
-use super::layout::{Layout, Page, Tab, page};
+use super::chart::{Chart, ChartData, Line, Size, View};
+use super::layout::{Choice, Layout, Page, Tab, page};
 use super::measures::{Measure, Unit};
 use super::{PagesState, text};
 
@@ -39,6 +40,8 @@ struct TrainingPage {
     /// A step of reports that are left out.
     stray: Option<u64>,
     charts: Vec<Card>,
+    /// What parts of the charts can be shown.
+    views: Vec<Choice>,
     settings: Vec<(&'static str, String)>,
     /// All parameters of the run, as a file of them.
     parameters: String,
@@ -60,23 +63,35 @@ struct Measured {
     held_out: Vec<(f64, f64)>,
 }
 
+/// What stands after the question mark.
+#[derive(Debug, Deserialize)]
+pub(super) struct TrainingQuery {
+    /// The step at which charts begin.
+    from: Option<f64>,
+    /// The step at which they end.
+    to: Option<f64>,
+}
+
 /// `GET /runs/{run}/training`
 pub(super) async fn charts(
     State(state): State<PagesState>,
     address: Address,
     name: Result<Path<RunName>, PathRejection>,
+    query: Result<Query<TrainingQuery>, QueryRejection>,
 ) -> Page {
-    let Path(name) = name?;
+    let (Path(name), Query(query)) = (name?, query?);
+    let view = View::of(query.from, query.to);
     let run = state.db.run(&name).await?;
     let points = state.db.metrics_throughout(&name, POINTS).await?;
     let (points, stray) = together(&points);
     let mut charts = Vec::new();
     for (name, measured) in series(points) {
-        charts.extend(card(&name, &measured)?);
+        charts.extend(card(&name, &measured, view)?);
     }
     page(&TrainingPage {
         layout: Layout::of(&state.presentation, &run, Tab::Training),
         address,
+        views: views(&run.name, points, view),
         last_step: points.last().map_or(0, |point| point.step),
         heard: run
             .last_report
@@ -141,8 +156,32 @@ fn series(points: &[MetricPoint]) -> Vec<(String, Measured)> {
         .collect()
 }
 
+/// All of the charts, and parts of them to their end.
+fn views(run: &RunName, points: &[MetricPoint], shown: View) -> Vec<Choice> {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return Vec::new();
+    };
+    let newest = |part: u64| {
+        let reach = last.step.saturating_sub(first.step) / part;
+        View::Part((last.step - reach) as f64, f64::MAX)
+    };
+    let all = [
+        (View::Whole, "whole run"),
+        (newest(2), "second half"),
+        (newest(10), "last tenth"),
+    ];
+    let choice = |(view, name): (View, &'static str)| Choice {
+        name,
+        href: format!("/runs/{run}/training?{}", view.query())
+            .trim_end_matches(['?', '&'])
+            .to_owned(),
+        current: view == shown,
+    };
+    all.map(choice).into()
+}
+
 /// The chart of what has this name in reports; none if there is nothing to draw.
-fn card(name: &str, measured: &Measured) -> Result<Option<Card>, askama::Error> {
+fn card(name: &str, measured: &Measured, view: View) -> Result<Option<Card>, askama::Error> {
     let known = Measure::named(name);
     let unit = known.map_or(Unit::None, |measure| measure.unit);
     let title = known.map_or_else(|| name.replace('_', " "), |m| m.title.to_owned());
@@ -161,13 +200,14 @@ fn card(name: &str, measured: &Measured) -> Result<Option<Card>, askama::Error> 
     let lines = parts.map(|(part, class, values)| Line {
         name: part.to_owned(),
         class,
-        points: in_unit(thinned(values), unit),
+        points: in_unit(thinned(&shown(values, view)), unit),
     });
     let chart = Chart::render(ChartData {
         title: format!("{title} over optimiser steps, at last {latest}"),
         x_name: "step",
         lines: lines.collect(),
         size: Size::Half,
+        view,
         ..ChartData::default()
     })?;
     Ok(chart.map(|chart| Card {
@@ -176,6 +216,12 @@ fn card(name: &str, measured: &Measured) -> Result<Option<Card>, askama::Error> 
         meaning: known.map_or("", |measure| measure.meaning),
         chart,
     }))
+}
+
+/// The values that are drawn: a part of the chart has more detail than all of it.
+fn shown(values: &[(f64, f64)], view: View) -> Vec<(f64, f64)> {
+    let drawn = values.iter().filter(|(step, _)| view.holds(*step));
+    drawn.copied().collect()
 }
 
 /// A value with its unit.
@@ -327,7 +373,7 @@ mod tests {
         let series = series(&[point]);
         let cards: Vec<Card> = series
             .iter()
-            .filter_map(|(name, measured)| card(name, measured).unwrap())
+            .filter_map(|(name, measured)| card(name, measured, View::Whole).unwrap())
             .collect();
         let [own, accuracy] = &cards[..] else {
             panic!("two charts")

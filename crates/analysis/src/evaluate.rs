@@ -11,7 +11,7 @@ use rookery_common::chess::{GameHistory, fen};
 use rookery_common::output;
 use rookery_common::params::SearchParams;
 use rookery_engine::branch::Branch;
-use rookery_engine::single::{Report, search_position};
+use rookery_engine::search::{Report, search_position};
 use rookery_engine::{Evaluator, EvaluatorError};
 use serde::Serialize;
 use shakmaty::Move;

@@ -14,7 +14,7 @@ use rookery_common::chess::moves::{canonical_moves, parse_uci, uci};
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::{NetworkSpec, PolicyHead, PolicySpec, ValueHead};
 use rookery_common::params::SearchParams;
-use rookery_engine::single::search_position;
+use rookery_engine::search::search_position;
 use rookery_model::testing::busy_weights;
 use rookery_model::{Weights, onnx};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@
 
 use rookery_common::network::{
     self, Activation, AuxiliaryHead, AuxiliaryLayers, Layers, NetworkSpec, NormalizedConvolution,
-    PolicyLayers, PolicyOutput, ResidualBlock, SqueezeExcitation,
+    PolicyLayers, PolicyOutput, ResidualBlock, SquareHead, SqueezeExcitation,
 };
 use rookery_model::Weights;
 use tch::{Kind, Tensor};
@@ -58,8 +58,8 @@ pub struct RawOutputs {
     pub policy: Tensor,
     /// `[positions, 3]` logits of win, draw and loss, or `[positions, 1]` before tanh.
     pub value: Tensor,
-    /// `[positions, outputs]` of the heads that only training uses, `[positions, cells]` of the
-    /// opponent's reply.
+    /// Of the heads that only training uses: `[positions, outputs]` of one like the value's, `[positions, cells]` of one
+    /// like the policy's, `[positions, classes, 8, 8]` of one of squares.
     pub auxiliary: Vec<(AuxiliaryHead, Tensor)>,
 }
 
@@ -85,6 +85,10 @@ enum Auxiliary<C> {
     Dense(DenseHead<C>),
     /// A policy, of the opponent's moves as the opponent sees them.
     Reply(PolicyHead<C>),
+    /// A convolution, and another to the classes of each square.
+    Squares { conv: C, output: Affine },
+    /// Another last layer of the policy.
+    SoftPolicy(Policy),
 }
 
 /// A head of one convolution and two dense layers.
@@ -159,17 +163,22 @@ impl<C> Graph<C> {
         dropout: f64,
     ) -> TorchResult<RawOutputs> {
         let x = self.tower(planes, convolve)?;
+        let features = self.policy_features(&x, convolve)?;
         let auxiliary = self.auxiliary.iter().map(|(kind, layers)| {
             let output = match layers {
                 Auxiliary::Dense(layers) => self.dense_head(layers, &x, convolve, 0.0)?,
                 Auxiliary::Reply(layers) => layers
                     .output
                     .compute(&self.activate(convolve(&layers.conv, &x)?)?, Turned::Yes)?,
+                Auxiliary::Squares { conv, output } => {
+                    output.convolution(&self.activate(convolve(conv, &x)?)?, Products::Fast)?
+                }
+                Auxiliary::SoftPolicy(output) => output.compute(&features, Turned::No)?,
             };
             Ok((*kind, output))
         });
         Ok(RawOutputs {
-            policy: self.policy(&self.policy_features(&x, convolve)?)?,
+            policy: self.policy(&features)?,
             value: self.value(&x, convolve, dropout)?,
             auxiliary: auxiliary.collect::<TorchResult<_>>()?,
         })
@@ -310,26 +319,23 @@ impl<C> Auxiliary<C> {
         Ok(match layers {
             AuxiliaryLayers::Dense(head) => Self::Dense(DenseHead::new(parts, head)?),
             AuxiliaryLayers::Reply(policy) => Self::Reply(PolicyHead::new(parts, policy)?),
+            AuxiliaryLayers::Squares(SquareHead {
+                convolution,
+                output,
+            }) => Self::Squares {
+                conv: parts.convolution(convolution)?,
+                output: Affine::new(parts, &output.name)?,
+            },
+            AuxiliaryLayers::SoftPolicy(output) => Self::SoftPolicy(Policy::new(parts, output)?),
         })
     }
 }
 
 impl<C> PolicyHead<C> {
     fn new(parts: &impl Parts<C>, layers: &PolicyLayers) -> Result<Self> {
-        let output = match &layers.output {
-            PolicyOutput::Planes(planes) => {
-                let products = if parts.trains() {
-                    Products::Fast
-                } else {
-                    Products::Exact
-                };
-                Policy::Planes(Affine::new(parts, &planes.name)?, products)
-            }
-            PolicyOutput::Dense(dense) => Policy::Dense(Affine::new(parts, &dense.name)?),
-        };
         Ok(Self {
             conv: parts.convolution(&layers.convolution)?,
-            output,
+            output: Policy::new(parts, &layers.output)?,
         })
     }
 }
@@ -389,12 +395,26 @@ impl Excitation {
 }
 
 impl Policy {
+    fn new<C>(parts: &impl Parts<C>, layer: &PolicyOutput) -> Result<Self> {
+        Ok(match layer {
+            PolicyOutput::Planes(planes) => {
+                let products = if parts.trains() {
+                    Products::Fast
+                } else {
+                    Products::Exact
+                };
+                Self::Planes(Affine::new(parts, &planes.name)?, products)
+            }
+            PolicyOutput::Dense(dense) => Self::Dense(Affine::new(parts, &dense.name)?),
+        })
+    }
+
     /// Cells of `[positions, cells]`. Planes are laid out square by square, as they lie in memory
     /// after a channels-last convolution.
     fn compute(&self, x: &Tensor, turned: Turned) -> TorchResult<Tensor> {
         match self {
             Self::Planes(conv, products) => {
-                let mut planes = convolve(x, &conv.weight, Some(&conv.bias), *products)?;
+                let mut planes = conv.convolution(x, *products)?;
                 if turned == Turned::Yes {
                     planes = planes.f_flip([2])?;
                 }
@@ -421,6 +441,10 @@ impl Affine {
             weight,
             bias: parts.exact(&format!("{name}.bias"))?,
         })
+    }
+
+    fn convolution(&self, x: &Tensor, products: Products) -> TorchResult<Tensor> {
+        convolve(x, &self.weight, Some(&self.bias), products)
     }
 
     fn dense(&self, x: &Tensor) -> TorchResult<Tensor> {

@@ -88,7 +88,7 @@ mod tests {
     use rookery_common::params::SearchParams;
 
     use crate::dummy::HandEvaluator;
-    use crate::single::search_position;
+    use crate::search::search_position;
     use crate::testing::fen;
 
     use super::*;

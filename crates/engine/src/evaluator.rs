@@ -291,6 +291,19 @@ impl Evaluations {
         self.logits.clear();
         self.values.clear();
     }
+
+    /// The answer to each position of the batch: the logits of its legal moves, and its value.
+    pub(crate) fn of_batch<'a>(
+        &'a self,
+        batch: &'a Batch,
+    ) -> Result<impl Iterator<Item = (&'a [f32], Wdl)>, EvaluatorError> {
+        if self.values.len() != batch.len() || self.logits.len() != batch.moves().len() {
+            let text = "the answer does not fit the question";
+            return Err(EvaluatorError(text.to_owned()));
+        }
+        let logits = |index| &self.logits[batch.move_range(index)];
+        Ok((0..batch.len()).map(move |index| (logits(index), self.values[index])))
+    }
 }
 
 /// An evaluator that could not answer: a device that failed, an answer that is not finite.

@@ -8,18 +8,16 @@
 //! - [`cache`]: evaluations kept across games;
 //! - [`dummy`]: evaluators without a network;
 //! - `tree`: the arena of nodes and edges;
-//! - `search`: one position, evaluation by evaluation: PUCT and Gumbel;
+//! - [`search`]: the one search (PUCT and Gumbel, proofs, virtual loss), of a position or of a game
+//!   that goes on;
 //! - [`play`]: many games at once, self-play, puzzles and matches: a [`Job`] goes in, game
 //!   records come out;
-//! - [`single`]: one position searched to the end, evaluation by evaluation;
-//! - [`batched`]: one game searched with many leaves a batch, for play and analysis;
 //! - [`players`]: whatever chooses moves: a random mover, alpha-beta, a searching network;
 //! - [`branch`]: a search tree's most visited part, to be drawn.
 //!
 //! Nothing here does I/O. Time and threads are known to `backend`, which times, and to `parallel` alone.
 
 pub mod backend;
-pub mod batched;
 pub mod branch;
 pub mod cache;
 pub mod dummy;
@@ -27,8 +25,7 @@ pub mod evaluator;
 pub mod parallel;
 pub mod play;
 pub mod players;
-mod search;
-pub mod single;
+pub mod search;
 #[cfg(test)]
 mod testing;
 mod tree;

@@ -18,8 +18,8 @@ use rookery_common::params::{
     PuzzleParams, ResignParams, RootSearch, SearchParams, SelfPlayParams, Temperature,
 };
 use rookery_common::puzzle::Puzzle;
-use rookery_engine::batched::{Config, Gathered, Room, Searcher};
 use rookery_engine::dummy::{HandEvaluator, UniformEvaluator};
+use rookery_engine::search::{GatherBudget, Gathered, Searcher, SearcherConfig};
 use rookery_engine::{
     EvaluationCache, Evaluations, Evaluator, Job, MatchGame, Planned, Table, Work,
 };
@@ -249,7 +249,7 @@ fn matches() {
 }
 
 /// What batches of so many leaves find with so many visits, while a game goes on.
-fn batches(config: &Config, leaves: usize, cache: Option<Arc<EvaluationCache>>) -> String {
+fn batches(config: &SearcherConfig, leaves: usize, cache: Option<Arc<EvaluationCache>>) -> String {
     let mut searcher = Searcher::new(config.clone(), cache, 9);
     let mut evaluator = HandEvaluator::default();
     let mut gathered = Gathered::new(&evaluator);
@@ -260,14 +260,14 @@ fn batches(config: &Config, leaves: usize, cache: Option<Arc<EvaluationCache>>) 
             searcher.begin(&game, &[]);
             while !searcher.is_over() && searcher.planned_visits() < 500 {
                 let visits = 500 - searcher.planned_visits();
-                searcher.gather(Room { leaves, visits }, &mut gathered);
+                searcher.gather(GatherBudget { leaves, visits }, &mut gathered);
                 evaluator.evaluate(gathered.batch(), &mut answer).unwrap();
                 searcher.apply(&mut gathered, &answer).unwrap();
             }
-            let stats = searcher.standing();
+            let stats = searcher.stats();
             let lengths = (stats.depth, stats.deepest);
             found += &format!("{lengths:?} {} {}", stats.visits, stats.new_visits);
-            found += &format!("{:?} {}", stats.mate, stats.calm);
+            found += &format!("{:?} {}", stats.mate, stats.kld_converged);
             for line in searcher.lines(4) {
                 found += &format!("{:?} {}", line.moves, line.visits);
                 found += &format!("{:?} {:?}", line.value, line.mate);
@@ -283,14 +283,14 @@ fn batches(config: &Config, leaves: usize, cache: Option<Arc<EvaluationCache>>) 
 
 #[test]
 fn searches_with_many_leaves_a_batch() {
-    let plain = Config::default();
+    let plain = SearcherConfig::default();
     let found = [1, 8, 40].map(|leaves| batches(&plain, leaves, None));
     assert_eq!(
         found,
         ["f7e066e2b08f238d", "f798fffe6f4c73e2", "6c8535ca15a196f6"]
     );
     let cache = Arc::new(EvaluationCache::new(1 << 20));
-    let tuned = Config {
+    let tuned = SearcherConfig {
         params: SearchParams {
             noise: Some(Noise::default()),
             policy_temperature: 1.4,
@@ -303,7 +303,7 @@ fn searches_with_many_leaves_a_batch() {
         },
         max_collisions: 4,
         cache_history: 1,
-        ..Config::default()
+        ..SearcherConfig::default()
     };
     assert_eq!(batches(&tuned, 16, Some(cache)), "a071544bb926664e");
 }

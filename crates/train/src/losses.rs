@@ -5,17 +5,20 @@ use rookery_backend_torch::error::TorchResult;
 use rookery_backend_torch::graph::RawOutputs;
 use rookery_backend_torch::tensors::upload;
 use rookery_common::network::{AuxiliaryHead, ValueHead};
-use rookery_engine::Wdl;
 use tch::{Device, Kind, Reduction, Tensor};
 
 use crate::error::{Result, TrainError};
-use crate::trainer::{Ahead, TrainBatch};
+use crate::trainer::{Ahead, BoardsAhead, TrainBatch};
 
 /// The plies that the moves left head's output counts in ones.
 const PLIES_UNIT: f32 = 20.0;
 
 /// A logit that no softmax gives weight to, yet finite.
 const NEVER: f64 = -1e9;
+
+/// The temperature of the soft policy target, and what each legal move's share gets before (KataGo).
+const SOFT_TEMPERATURE: f64 = 4.0;
+const SOFT_FLOOR: f64 = 1e-7;
 
 /// What the network ought to say.
 #[derive(Debug)]
@@ -27,6 +30,18 @@ pub(crate) struct Targets {
     ahead: Option<AheadTargets>,
     /// What the opponent will play, for networks that learn it.
     replies: Option<PolicyTargets>,
+    /// What stands on the squares later, for networks that learn it.
+    boards: Option<BoardTargets>,
+}
+
+#[derive(Debug)]
+struct BoardTargets {
+    /// `[positions, 1, 8, 8]`: classes of squares some plies later.
+    future: Tensor,
+    /// The same at the game's end.
+    last: Tensor,
+    /// `[positions]`: one where the boards are known, else zero.
+    known: Tensor,
 }
 
 /// Distributions over legal moves, each row padded to the longest list of them.
@@ -66,7 +81,7 @@ pub(crate) struct LossTensors {
 impl Targets {
     /// Checks a batch's targets and brings them to the device.
     pub(crate) fn new(batch: &TrainBatch, cells: &PolicyCells, device: Device) -> Result<Self> {
-        check(batch)?;
+        batch.check()?;
         let positions = &batch.positions;
         let rows = positions.len();
         let played = |row: usize| {
@@ -87,6 +102,7 @@ impl Targets {
             )?,
             ahead: AheadTargets::new(&batch.ahead, device)?,
             replies: replies.transpose()?,
+            boards: BoardTargets::new(&batch.boards, device)?,
         })
     }
 
@@ -107,23 +123,21 @@ impl Targets {
 
     /// The loss of what a head that only training uses says; none without its targets.
     fn auxiliary_loss(&self, head: AuxiliaryHead, output: &Tensor) -> TorchResult<Option<Tensor>> {
-        let loss = match (head, &self.ahead, &self.replies) {
-            (AuxiliaryHead::MovesLeft, Some(ahead), _) => {
-                let said = output.f_to_kind(Kind::Float)?.f_flatten(0, -1)?;
-                let each = said.f_smooth_l1_loss(&ahead.plies, Reduction::None, 1.0)?;
-                let count = ahead.known.f_sum(None)?.f_clamp_min(1.0)?;
-                each.f_mul(&ahead.known)?.f_sum(None)?.f_div(&count)
+        match head {
+            AuxiliaryHead::MovesLeft | AuxiliaryHead::ShortValue => {
+                let ahead = self.ahead.as_ref();
+                ahead.map(|ahead| ahead.loss(head, output)).transpose()
             }
-            (AuxiliaryHead::ShortValue, Some(ahead), _) => {
-                let output = output.f_to_kind(Kind::Float)?;
-                cross_entropy(&output, &ahead.short_value)?.f_mean(None)
+            AuxiliaryHead::OpponentReply => {
+                let replies = self.replies.as_ref();
+                replies.map(|replies| replies.loss(output)).transpose()
             }
-            (AuxiliaryHead::OpponentReply, _, Some(replies)) => {
-                replies.cross_entropy(&replies.logits(output)?)
+            AuxiliaryHead::FutureBoard | AuxiliaryHead::FinalBoard => {
+                let boards = self.boards.as_ref();
+                boards.map(|boards| boards.loss(head, output)).transpose()
             }
-            _ => return Ok(None),
-        };
-        loss.map(Some)
+            AuxiliaryHead::SoftPolicy => self.policy.softened()?.loss(output).map(Some),
+        }
     }
 
     fn value_loss(&self, value: &Tensor, head: ValueHead) -> TorchResult<Tensor> {
@@ -189,6 +203,32 @@ impl PolicyTargets {
         cross.f_sum(None)?.f_div(&weight)?.f_neg()
     }
 
+    /// The same of a policy, `[positions, cells]`.
+    fn loss(&self, policy: &Tensor) -> TorchResult<Tensor> {
+        self.cross_entropy(&self.logits(policy)?)
+    }
+
+    /// The same targets with a temperature: the root of each share, normalised. What has no target gets none.
+    fn softened(&self) -> TorchResult<Self> {
+        let raised = self.shares.f_add_scalar(SOFT_FLOOR)?;
+        let raised = raised.f_pow_tensor_scalar(1.0 / SOFT_TEMPERATURE)?;
+        let raised = raised.f_masked_fill(&self.padding, 0.0)?;
+        let sums = raised.f_sum_dim_intlist(1, true, None)?.f_clamp_min(1e-9)?;
+        Ok(Self {
+            cells: self.cells.shallow_clone(),
+            padding: self.padding.shallow_clone(),
+            shares: raised
+                .f_div(&sums)?
+                .f_mul(&self.taught()?.f_unsqueeze(1)?)?,
+        })
+    }
+
+    /// One for each position that has a target, else zero.
+    fn taught(&self) -> TorchResult<Tensor> {
+        let sums = self.shares.f_sum_dim_intlist(1, false, None)?;
+        sums.f_gt(0.0)?.f_to_kind(Kind::Float)
+    }
+
     fn accuracy(&self, logits: &Tensor) -> TorchResult<Tensor> {
         let has_target = self.shares.f_sum_dim_intlist(1, false, None)?.f_gt(0.0)?;
         let right = logits
@@ -230,6 +270,58 @@ impl AheadTargets {
             )?,
         }))
     }
+
+    /// The loss of the plies left or, of another head, that of the value.
+    fn loss(&self, head: AuxiliaryHead, output: &Tensor) -> TorchResult<Tensor> {
+        let output = output.f_to_kind(Kind::Float)?;
+        if head != AuxiliaryHead::MovesLeft {
+            return cross_entropy(&output, &self.short_value)?.f_mean(None);
+        }
+        let each = output
+            .f_flatten(0, -1)?
+            .f_smooth_l1_loss(&self.plies, Reduction::None, 1.0)?;
+        let count = self.known.f_sum(None)?.f_clamp_min(1.0)?;
+        each.f_mul(&self.known)?.f_sum(None)?.f_div(&count)
+    }
+}
+
+impl BoardTargets {
+    fn new(boards: &[Option<BoardsAhead>], device: Device) -> TorchResult<Option<Self>> {
+        if boards.is_empty() {
+            return Ok(None);
+        }
+        let shaped = |board: fn(&BoardsAhead) -> &[u8; 64]| {
+            let each = |ahead: &Option<BoardsAhead>| ahead.as_ref().map_or([0; 64], |a| *board(a));
+            let classes = boards.iter().flat_map(each).map(i64::from);
+            let classes = Tensor::f_from_slice(&classes.collect::<Vec<i64>>())?;
+            upload(&classes.f_reshape([boards.len() as i64, 1, 8, 8])?, device)
+        };
+        let known = boards
+            .iter()
+            .map(|ahead| f32::from(u8::from(ahead.is_some())));
+        let known = Tensor::f_from_slice(&known.collect::<Vec<f32>>())?;
+        Ok(Some(Self {
+            future: shaped(|boards| &boards.future)?,
+            last: shaped(|boards| &boards.last)?,
+            known: upload(&known, device)?,
+        }))
+    }
+
+    /// Cross-entropy of the squares, mean over all that are known: of the board some plies later or, of another head, of
+    /// the last.
+    fn loss(&self, head: AuxiliaryHead, output: &Tensor) -> TorchResult<Tensor> {
+        let target = match head {
+            AuxiliaryHead::FutureBoard => &self.future,
+            _ => &self.last,
+        };
+        let log = output
+            .f_to_kind(Kind::Float)?
+            .f_log_softmax(1, Kind::Float)?;
+        let said = log.f_gather(1, target, false)?;
+        let each = said.f_mean_dim([1_i64, 2, 3].as_slice(), false, None)?;
+        let count = self.known.f_sum(None)?.f_clamp_min(1.0)?;
+        each.f_mul(&self.known)?.f_sum(None)?.f_div(&count)?.f_neg()
+    }
 }
 
 /// Rows of equal length, filled with padding.
@@ -256,43 +348,5 @@ impl Padded {
     }
 }
 
-fn check(batch: &TrainBatch) -> Result<()> {
-    let refuse = |text: String| Err(TrainError::Batch(text));
-    let (positions, moves) = (batch.positions.len(), batch.positions.moves().len());
-    if positions == 0 {
-        return refuse("it holds no position".into());
-    }
-    if batch.policy.len() != moves || batch.values.len() != positions {
-        let (policy, values) = (batch.policy.len(), batch.values.len());
-        return refuse(format!(
-            "{policy} policy targets for {moves} moves, {values} value targets for {positions} \
-             positions"
-        ));
-    }
-    if let Some(row) = (0..positions).find(|row| batch.positions.moves_of(*row).is_empty()) {
-        return refuse(format!("position {row} has no legal move"));
-    }
-    if !batch.ahead.is_empty() && batch.ahead.len() != positions {
-        let ahead = batch.ahead.len();
-        return refuse(format!(
-            "{ahead} targets of what is ahead for {positions} positions"
-        ));
-    }
-    let replies = batch.replies.len();
-    if replies != 0 && replies != positions {
-        return refuse(format!("{replies} replies for {positions} positions"));
-    }
-    let usable = |number: f32| (0.0..=1.0).contains(&number);
-    let usable_value = |v: &Wdl| [v.win, v.draw, v.loss].into_iter().all(usable);
-    let usable_plies = |plies: f32| plies.is_finite() && plies >= 0.0;
-    let usable_ahead =
-        |ahead: &Ahead| usable_value(&ahead.short_value) && ahead.plies.is_none_or(usable_plies);
-    if !batch.policy.iter().copied().all(usable)
-        || !batch.values.iter().all(usable_value)
-        || !batch.ahead.iter().all(usable_ahead)
-        || !batch.replies.shares().iter().copied().all(usable)
-    {
-        return refuse("a target is outside its range".into());
-    }
-    Ok(())
-}
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ use crate::training_graph::{FlatWeights, Mode, TrainableNetwork};
 
 mod batch;
 
-pub use batch::{Ahead, Replies, TrainBatch};
+pub use batch::{Ahead, BoardsAhead, Replies, TrainBatch};
 
 /// A batch on the device: its planes and targets.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct Losses {
     /// Cross-entropy of the value in nats, or its squared error for a scalar head.
     pub value: f64,
     /// Of the auxiliary heads in the order of [`AuxiliaryHead::ALL`], 0 without that head: smooth
-    /// absolute error of the plies left in units of 20 plies, cross-entropies of the others in nats.
+    /// absolute error of the plies left in units of 20 plies, cross-entropies of the others in nats (a square's, of boards).
     pub auxiliary: [f64; AuxiliaryHead::ALL.len()],
     /// Half the squared norm of the weights times the weight decay.
     pub l2: f64,
@@ -147,13 +147,7 @@ impl Trainer {
         next: Option<&TrainBatch>,
     ) -> Result<(Losses, Option<LoadedBatch>)> {
         let tensors = self.losses(batch, Mode::Train)?;
-        let policy = tensors.policy.f_mul_scalar(self.params.policy_weight)?;
-        let value = tensors.value.f_mul_scalar(self.params.value_weight)?;
-        let mut loss = policy.f_add(&value)?;
-        for auxiliary in tensors.auxiliary.iter().flatten() {
-            loss = loss.f_add(&auxiliary.f_mul_scalar(self.params.auxiliary_weight)?)?;
-        }
-        let gradient = self.network.gradient(&loss)?;
+        let gradient = self.network.gradient(&self.objective(&tensors)?)?;
         // Before the losses are waited for.
         let next = next.map(|next| self.load(next));
         let losses = no_grad(|| self.apply(gradient, &tensors, rate))?;
@@ -211,6 +205,8 @@ impl Trainer {
         let untaught = |head: &&AuxiliaryHead| match head {
             AuxiliaryHead::MovesLeft | AuxiliaryHead::ShortValue => batch.ahead.is_empty(),
             AuxiliaryHead::OpponentReply => batch.replies.is_empty(),
+            AuxiliaryHead::FutureBoard | AuxiliaryHead::FinalBoard => batch.boards.is_empty(),
+            AuxiliaryHead::SoftPolicy => false,
         };
         if let Some(head) = self.spec.auxiliary.iter().find(untaught) {
             let reason = format!(
@@ -232,6 +228,19 @@ impl Trainer {
         }
         let raw = self.network.forward(&batch.planes, mode)?;
         Ok(batch.targets.losses(&raw, self.spec.value)?)
+    }
+
+    /// What a step makes smaller: the weighted sum of the losses.
+    fn objective(&self, tensors: &LossTensors) -> TorchResult<Tensor> {
+        let policy = tensors.policy.f_mul_scalar(self.params.policy_weight)?;
+        let value = tensors.value.f_mul_scalar(self.params.value_weight)?;
+        let mut sum = policy.f_add(&value)?;
+        for (head, loss) in AuxiliaryHead::ALL.into_iter().zip(&tensors.auxiliary) {
+            if let Some(loss) = loss {
+                sum = sum.f_add(&loss.f_mul_scalar(self.params.weight_of(head))?)?;
+            }
+        }
+        Ok(sum)
     }
 
     /// Checks and clips the gradient, and moves weights and averages.

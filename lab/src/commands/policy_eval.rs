@@ -11,7 +11,7 @@ use rookery_common::chess::GameHistory;
 use rookery_common::output;
 use rookery_common::params::{RunParams, SearchParams};
 use rookery_engine::Evaluator;
-use rookery_engine::single::{Report, search_positions};
+use rookery_engine::search::{Report, search_positions};
 use rookery_uci::Launch;
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@
 
 use rookery_common::chess::GameHistory;
 use rookery_common::pgn::Evaluation;
-use rookery_engine::single::Report;
+use rookery_engine::search::Report;
 use shakmaty::{Color, Move, Position};
 
 use crate::analyst::Analyst;
@@ -122,7 +122,7 @@ impl Sample {
 mod tests {
     use rookery_common::params::SearchParams;
     use rookery_engine::dummy::HandEvaluator;
-    use rookery_engine::single::search_position;
+    use rookery_engine::search::search_position;
     use rookery_uci::Launch;
 
     use super::*;

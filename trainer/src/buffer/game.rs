@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use rookery_common::chess::GameHistory;
 use rookery_common::chunk::GameRecord;
+use rookery_common::encoding::piece_classes;
+use rookery_common::network::AuxiliaryHead;
 use rookery_engine::Wdl;
-use rookery_train::Ahead;
+use rookery_train::{Ahead, BoardsAhead};
 use shakmaty::{Color, Move};
 
 use super::record::{self, Record, RecordError, Source};
@@ -122,6 +124,16 @@ impl StoredGame {
             plies: ends.then_some(self.positions.saturating_sub(ply) as f32),
             short_value: record.map_or(Wdl::DRAW, |record| value::short(&record, ply, mover)),
         }
+    }
+
+    /// What stands on the squares after a ply, as its mover sees them; none if there is no such ply.
+    pub fn boards(&self, ply: u32, mover: Color) -> Option<BoardsAhead> {
+        let record = self.record()?;
+        let classes = |ply| Some(piece_classes(&record.board(ply)?, mover));
+        Some(BoardsAhead {
+            future: classes(ply + AuxiliaryHead::FUTURE_PLIES)?,
+            last: classes(self.positions)?,
+        })
     }
 
     /// The value target of a ply for its mover.

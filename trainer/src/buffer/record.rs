@@ -19,7 +19,7 @@
 use rookery_common::chess::{GameHistory, GameResult, PackedMove, StartError, Termination};
 use rookery_common::chunk::{Effort, GameKind, GameRecord};
 use shakmaty::packed::PackedSetup;
-use shakmaty::{CastlingMode, Chess, EnPassantMode, FromSetup, Move, Position};
+use shakmaty::{Board, CastlingMode, Chess, EnPassantMode, FromSetup, Move, Position};
 
 use super::target;
 
@@ -313,6 +313,18 @@ impl<'a> Record<'a> {
             game.push(m.unpack(game.position()));
         }
         Some(game)
+    }
+
+    /// The board before ply `ply` of those to learn from; the last one after them.
+    pub fn board(&self, ply: u32) -> Option<Board> {
+        let at = (self.given + ply as usize).min(self.moves.len());
+        let (from, packed) = self.keyframe(at)?;
+        let mut position = unpack(packed)?;
+        for bits in self.moves.get(from..at)? {
+            let m = PackedMove::from_bits(u16::from_le_bytes(*bits));
+            position.play_unchecked(m.unpack(&position));
+        }
+        Some(position.board().clone())
     }
 
     /// The last keyframe with at most `oldest` moves before it.

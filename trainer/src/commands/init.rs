@@ -42,7 +42,8 @@ pub struct InitArgs {
     #[arg(long, value_name = "SHARE")]
     pub value_dropout: Option<f32>,
     /// Add heads that only training uses, so that the network learns more of each position:
-    /// moves-left, short-value, opponent-reply, or several with commas between them.
+    /// moves-left, short-value, opponent-reply, future-board, final-board, soft-policy, or several with commas between
+    /// them.
     #[arg(long, value_name = "HEADS", value_delimiter = ',', value_parser = auxiliary)]
     pub auxiliary: Vec<AuxiliaryHead>,
     /// Squeeze-excitation with this ratio; 0 for none. [default: 8, or 4 up to 32 filters]
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!(other.policy.head, PolicyHead::Dense { channels: 32 });
         assert!(matches!(other.value, ValueHead::Scalar { .. }));
         assert_eq!(other.body().unwrap().se_ratio, None);
-        let helped = spec("4x32 --auxiliary moves-left,short-value,opponent-reply").unwrap();
+        let helped = spec("4x32 --auxiliary moves-left,short-value,opponent-reply,future-board,final-board,soft-policy").unwrap();
         assert_eq!(helped.auxiliary, AuxiliaryHead::ALL);
     }
 

@@ -32,6 +32,8 @@ pub struct BatchPlan {
     pub mirror_share: f64,
     /// Whether the network learns how the opponent answers.
     pub replies: bool,
+    /// Whether it learns what stands on the board later.
+    pub boards: bool,
 }
 
 impl BatchPlan {
@@ -46,6 +48,7 @@ impl BatchPlan {
             sampling: params.sampling,
             mirror_share: params.mirror_share,
             replies: spec.auxiliary.contains(&AuxiliaryHead::OpponentReply),
+            boards: spec.auxiliary.iter().any(|head| head.learns_boards()),
         }
     }
 
@@ -70,6 +73,7 @@ impl BatchPlan {
             values: Vec::new(),
             ahead: Vec::new(),
             replies: Replies::default(),
+            boards: Vec::new(),
         }
     }
 }
@@ -133,6 +137,12 @@ fn push(batch: &mut TrainBatch, game: &StoredGame, ply: u32, plan: &BatchPlan, m
         return;
     };
     let (mover, legal) = (history.turn(), canonical_moves(history.position()));
+    if plan.boards {
+        let Some(boards) = game.boards(ply, mover) else {
+            return;
+        };
+        batch.boards.push(Some(boards));
+    }
     batch.positions.push(&history, &legal);
     batch.values.push(game.value(ply, mover, plan.value));
     batch.ahead.push(game.ahead(ply, mover));
@@ -314,6 +324,57 @@ mod tests {
                 "nobody answers the end"
             );
         }
+    }
+
+    /// The board that is learnt is the one that the encoding of the later position shows, to the same mover as an even
+    /// number of plies lies between; near the end it is the last one.
+    #[test]
+    fn boards_ahead_are_those_of_the_later_positions() {
+        let spec = NetworkSpec {
+            auxiliary: vec![AuxiliaryHead::FinalBoard],
+            ..NetworkSpec::resnet(1, 8)
+        };
+        let plan = BatchPlan::new(&spec, &TrainingParams::default());
+        let later = AuxiliaryHead::FUTURE_PLIES as usize;
+        let (mut compared, mut turned) = (0, 0);
+        for seed in 0..6 {
+            let game = StoredGame::from_record(&testing::game(seed, 40)).unwrap();
+            let (plain, mirrored) = (all(seed, &plan, false), all(seed, &plan, true));
+            let plies = plain.values.len();
+            assert_eq!(plain.boards.len(), plies);
+            for place in 0..plies {
+                let boards = plain.boards[place].unwrap();
+                if place + later < plies {
+                    assert_eq!(boards.future, shown(&plain.positions, place + later));
+                    compared += 1;
+                } else {
+                    assert_eq!(boards.future, boards.last);
+                }
+                // Two plies apart, the same player sees the same end.
+                if place + 2 < plies {
+                    assert_eq!(boards.last, plain.boards[place + 2].unwrap().last);
+                }
+                if can_mirror(&game.history(place as u32).unwrap()) {
+                    let file = |square: usize| square / 8 * 8 + 7 - square % 8;
+                    for square in 0..64 {
+                        let other = mirrored.boards[place].unwrap();
+                        assert_eq!(other.future[file(square)], boards.future[square]);
+                        assert_eq!(other.last[file(square)], boards.last[square]);
+                    }
+                    turned += 1;
+                }
+            }
+        }
+        assert!(compared > 50 && turned > 20, "{compared}, {turned}");
+    }
+
+    /// The classes of the squares that the newest board of an encoded position shows.
+    fn shown(positions: &Batch, place: usize) -> [u8; 64] {
+        let planes = positions.binary_of(place);
+        std::array::from_fn(|square| {
+            let plane = (0..12).find(|plane| planes[*plane] >> square & 1 == 1);
+            plane.map_or(0, |plane| plane as u8 + 1)
+        })
     }
 
     #[test]

@@ -139,6 +139,7 @@ mod tests {
                 values: Vec::new(),
                 ahead: Vec::new(),
                 replies: Replies::default(),
+                boards: Vec::new(),
             }
         }
 

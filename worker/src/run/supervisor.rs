@@ -25,7 +25,7 @@ use crate::spool::{OpenJob, Remains, SpoolError};
 /// Jobs in hand at once: one being played, one whose last games are being played, one that waits.
 const JOBS: usize = 3;
 /// Finished games of a match wait no longer than this: the whole run waits for its gates, and people watch them.
-const MATCH_CHUNK_EVERY: Duration = Duration::from_secs(60);
+const MATCH_CHUNK_EVERY: Duration = Duration::from_secs(5);
 /// Jobs that may fail one after the other before the program gives up.
 const FAILURES: u32 = 5;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rookery_engine::batched::{Lead, Standing};
+use rookery_engine::search::{BestMoveMargin, SearchStats};
 use shakmaty::Color;
 
 use super::command::Go;
@@ -32,9 +32,9 @@ pub(super) struct Progress {
     /// How long the next batch will take.
     pub(super) next_batch: Duration,
     /// Where the search stands.
-    pub(super) standing: Standing,
+    pub(super) stats: SearchStats,
     /// How far the best move is ahead.
-    pub(super) lead: Lead,
+    pub(super) lead: BestMoveMargin,
     /// Whether visits and values name the same best move.
     pub(super) settled: bool,
 }
@@ -101,14 +101,14 @@ impl Limits {
 
     /// Whether to go on.
     pub(super) fn verdict(&self, progress: &Progress) -> Verdict {
-        let standing = &progress.standing;
-        let reached = self.nodes.is_some_and(|nodes| standing.visits >= nodes)
-            || self.depth.is_some_and(|depth| standing.depth >= depth)
+        let stats = &progress.stats;
+        let reached = self.nodes.is_some_and(|nodes| stats.visits >= nodes)
+            || self.depth.is_some_and(|depth| stats.depth >= depth)
             || self
                 .new_visits
-                .is_some_and(|visits| standing.new_visits >= visits)
-            || self.is_mate_found(standing)
-            || self.is_calm_enough(standing)
+                .is_some_and(|visits| stats.new_visits >= visits)
+            || self.is_mate_found(stats)
+            || self.has_converged(stats)
             || self.is_time_up(progress);
         if reached {
             Verdict::Enough
@@ -118,12 +118,12 @@ impl Limits {
     }
 
     /// Searches for a mate, and those that the GUI ends, go on for what nobody expects any more.
-    const fn is_calm_enough(&self, standing: &Standing) -> bool {
-        standing.calm && !self.endless && self.mate.is_none()
+    const fn has_converged(&self, stats: &SearchStats) -> bool {
+        stats.kld_converged && !self.endless && self.mate.is_none()
     }
 
-    fn is_mate_found(&self, standing: &Standing) -> bool {
-        let mate = self.mate.zip(standing.mate);
+    fn is_mate_found(&self, stats: &SearchStats) -> bool {
+        let mate = self.mate.zip(stats.mate);
         mate.is_some_and(|(wanted, found)| found > 0 && found <= wanted)
     }
 
@@ -142,8 +142,8 @@ impl Limits {
         }
         budget.thrifty
             && match progress.lead {
-                Lead::Decided => true,
-                Lead::Visits(lead) => {
+                BestMoveMargin::Decided => true,
+                BestMoveMargin::Visits(lead) => {
                     let left = planned.saturating_sub(elapsed).as_secs_f64();
                     let known = elapsed > budget.planned / WARM_UP;
                     known && f64::from(lead) > left * progress.speed * SAFETY
@@ -175,7 +175,7 @@ mod tests {
             clock: Some(Duration::from_millis(elapsed)),
             speed: 1000.0,
             next_batch: Duration::from_millis(1),
-            standing: Standing {
+            stats: SearchStats {
                 depth: 5,
                 deepest: 9,
                 visits: 500,
@@ -183,9 +183,9 @@ mod tests {
                 table_hits: 0,
                 fullness: 0.1,
                 mate: None,
-                calm: false,
+                kld_converged: false,
             },
-            lead: Lead::Visits(0),
+            lead: BestMoveMargin::Visits(0),
             settled: true,
         }
     }
@@ -206,9 +206,9 @@ mod tests {
     #[test]
     fn a_mate_of_the_length_asked_for_ends_a_search() {
         let found = |mate| Progress {
-            standing: Standing {
+            stats: SearchStats {
                 mate: Some(mate),
-                ..progress(0).standing
+                ..progress(0).stats
             },
             ..progress(0)
         };
@@ -220,9 +220,9 @@ mod tests {
     #[test]
     fn a_search_for_a_mate_that_is_not_there_ends() {
         let after = |new_visits| Progress {
-            standing: Standing {
+            stats: SearchStats {
                 new_visits,
-                ..progress(0).standing
+                ..progress(0).stats
             },
             ..progress(0)
         };
@@ -270,13 +270,16 @@ mod tests {
             ..progress(1000)
         };
         // 997 ms are left at 1000 visits a second.
-        assert!(!ends(clock, &leads(Lead::Visits(1000))));
-        assert!(ends(clock, &leads(Lead::Visits(1300))));
-        assert!(ends(clock, &leads(Lead::Decided)));
-        assert!(!ends("go movetime 60000", &leads(Lead::Visits(100_000))));
+        assert!(!ends(clock, &leads(BestMoveMargin::Visits(1000))));
+        assert!(ends(clock, &leads(BestMoveMargin::Visits(1300))));
+        assert!(ends(clock, &leads(BestMoveMargin::Decided)));
+        assert!(!ends(
+            "go movetime 60000",
+            &leads(BestMoveMargin::Visits(100_000))
+        ));
         let early = Progress {
             clock: Some(Duration::from_millis(10)),
-            ..leads(Lead::Visits(100_000))
+            ..leads(BestMoveMargin::Visits(100_000))
         };
         assert!(!ends(clock, &early), "the speed is not known yet");
     }
@@ -284,7 +287,7 @@ mod tests {
     #[test]
     fn all_time_is_used_where_the_user_wants_no_pruning() {
         let decided = Progress {
-            lead: Lead::Decided,
+            lead: BestMoveMargin::Decided,
             ..progress(1000)
         };
         let all = limits("go wtime 60000 btime 60000").using_all_time();
@@ -295,9 +298,9 @@ mod tests {
     #[test]
     fn a_calm_search_ends_unless_it_is_for_a_mate_or_the_gui_ends_it() {
         let calm = Progress {
-            standing: Standing {
-                calm: true,
-                ..progress(0).standing
+            stats: SearchStats {
+                kld_converged: true,
+                ..progress(0).stats
             },
             ..progress(0)
         };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rookery_common::params::{Fpu, KldStop, Noise, PuctParams, SearchParams, Temperature};
-use rookery_engine::batched::Config;
+use rookery_engine::search::SearcherConfig;
 
 use super::table::{Kind, Row, SetError};
 
@@ -87,7 +87,7 @@ impl Options {
     /// The defaults, with this network.
     pub fn new(network: NetworkChoice) -> Self {
         let params = SearchParams::default();
-        let config = Config::default();
+        let config = SearcherConfig::default();
         let noise = Noise::default();
         let fpu_value = match params.puct.fpu {
             Fpu::Absolute { value } | Fpu::Reduction { value } => value,
@@ -240,7 +240,7 @@ impl Options {
     }
 
     /// How to search.
-    pub fn search(&self) -> Config {
+    pub fn search(&self) -> SearcherConfig {
         let value = self.fpu_value;
         let fpu = match self.fpu_strategy.as_str() {
             "absolute" => Fpu::Absolute { value },
@@ -254,7 +254,7 @@ impl Options {
             minimum_gain: self.kld_gain,
             interval: self.kld_interval,
         };
-        Config {
+        SearcherConfig {
             params: SearchParams {
                 puct: PuctParams {
                     c_base: self.cpuct_base,

@@ -12,7 +12,7 @@ use rookery_common::chess::moves::parse_uci;
 use rookery_common::chess::{EndgameTables, GameHistory};
 use rookery_common::text::quantity;
 use rookery_engine::EvaluationCache;
-use rookery_engine::batched::{Gathered, Searcher};
+use rookery_engine::search::{Gathered, Searcher};
 use rookery_syzygy::Syzygy;
 use shakmaty::{Move, Position as _};
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rookery_common::chess::GameHistory;
 use rookery_engine::Wdl;
-use rookery_engine::batched::{Line, Searcher};
+use rookery_engine::search::{Line, Searcher};
 use shakmaty::Move;
 
 use super::options::Options;
@@ -58,7 +58,7 @@ impl Reporter {
             return;
         }
         let best = searcher.lines(1).first().map(|line| line.moves[0]);
-        let depth = searcher.standing().depth;
+        let depth = searcher.stats().depth;
         let news = |sent: &Sent| sent.best != best || sent.depth != depth;
         if waited >= LONGEST_PAUSE || self.sent.as_ref().is_none_or(news) {
             self.report(searcher, game);
@@ -81,24 +81,24 @@ impl Reporter {
         }
         self.sent = Some(Sent {
             at: Instant::now(),
-            depth: searcher.standing().depth,
+            depth: searcher.stats().depth,
             best: lines.first().map(|line| line.moves[0]),
         });
     }
 
     /// What stands before and after the score.
     fn head(&self, searcher: &Searcher) -> (String, String) {
-        let standing = searcher.standing();
+        let stats = searcher.stats();
         let time = self.began.elapsed();
-        let speed = standing.new_visits as f64 / time.as_secs_f64().max(1e-3);
+        let speed = stats.new_visits as f64 / time.as_secs_f64().max(1e-3);
         (
-            format!("depth {} seldepth {}", standing.depth, standing.deepest),
+            format!("depth {} seldepth {}", stats.depth, stats.deepest),
             format!(
                 "nodes {} nps {} hashfull {} tbhits {} time {}",
-                standing.visits,
+                stats.visits,
                 speed.round(),
-                (standing.fullness * 1000.0).round().min(1000.0),
-                standing.table_hits,
+                (stats.fullness * 1000.0).round().min(1000.0),
+                stats.table_hits,
                 time.as_millis()
             ),
         )

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rookery_engine::batched::{Gathered, Room, Searcher};
+use rookery_engine::search::{GatherBudget, Gathered, Searcher};
 use rookery_engine::{Evaluations, Evaluator, EvaluatorError};
 
 use super::control::Wishes;
@@ -45,7 +45,7 @@ impl Search<'_> {
         let mut answer = Evaluations::default();
         loop {
             let wishes = self.order.control.wishes();
-            let evaluated = self.searcher.standing().visits > 0;
+            let evaluated = self.searcher.stats().visits > 0;
             if evaluated && wishes.stop {
                 break;
             }
@@ -97,7 +97,7 @@ impl Search<'_> {
     }
 
     /// How much the next batch may hold.
-    fn room(&self, wishes: Wishes) -> Room {
+    fn room(&self, wishes: Wishes) -> GatherBudget {
         let left = self.limits.time_left(self.clock(wishes));
         let time = left.map_or(LONGEST_BATCH, |left| {
             (left / SHARE_OF_TIME).min(LONGEST_BATCH)
@@ -107,7 +107,7 @@ impl Search<'_> {
         let visits = self.limits.nodes.map_or(u32::MAX, |nodes| {
             nodes.saturating_sub(1).saturating_sub(planned).max(1)
         });
-        Room {
+        GatherBudget {
             leaves: self.pace.largest_within(time, grown.min(self.most_leaves)),
             visits,
         }
@@ -124,14 +124,14 @@ impl Search<'_> {
     }
 
     fn progress(&self, wishes: Wishes) -> Progress {
-        let standing = self.searcher.standing();
+        let stats = self.searcher.stats();
         let seconds = self.order.received.elapsed().as_secs_f64();
         Progress {
             clock: self.clock(wishes),
-            speed: standing.new_visits as f64 / seconds.max(1e-6),
+            speed: stats.new_visits as f64 / seconds.max(1e-6),
             next_batch: self.pace.time_of(1),
-            standing,
-            lead: self.searcher.lead(),
+            stats,
+            lead: self.searcher.margin(),
             settled: self.searcher.is_settled(),
         }
     }

@@ -337,7 +337,7 @@ fn newest_of(
         query.push(" AND k.sequence <= (SELECT b.chunk FROM games b WHERE b.id <= ");
         query.bind(before.0)?.push(" ORDER BY b.id DESC LIMIT 1)");
     }
-    if filter.network.is_some() || filter.match_id.is_some() || filter.result.is_some() {
+    if filter.network.is_some() || filter.match_id.is_some() || filter.is_searched() {
         query.push(" AND EXISTS (SELECT 1 FROM games g WHERE g.job_id = k.job_id");
         query.push(" AND g.chunk = k.sequence");
         of_either(query, filter.network)?;
@@ -363,10 +363,10 @@ fn of_either(query: &mut Statement, network: Option<NetworkNumber>) -> Result<()
     Ok(())
 }
 
-/// How many games are looked through for those with a result: where nearly all are drawn, wins are far apart.
+/// How many games are looked through for what no index finds: where nearly all are drawn, wins are far apart.
 const LOOKED_THROUGH: i64 = 200_000;
 
-/// Adds the conditions on match, result and place in the list.
+/// Adds the conditions on match, end, length and place in the list.
 fn narrow(query: &mut Statement, filter: &GameFilter) -> Result<()> {
     if let Some(id) = filter.match_id {
         query.push(" AND g.match_id = ").bind(id.0)?;
@@ -376,6 +376,17 @@ fn narrow(query: &mut Statement, filter: &GameFilter) -> Result<()> {
     }
     if let Some(result) = filter.result {
         query.push(" AND g.result = ").bind(name_of(&result)?)?;
+    }
+    if let Some(termination) = filter.termination {
+        query
+            .push(" AND g.termination = ")
+            .bind(name_of(&termination)?)?;
+    }
+    if let Some((least, most)) = filter.plies {
+        query.push(" AND g.plies >= ").bind(i64::from(least))?;
+        query.push(" AND g.plies <= ").bind(i64::from(most))?;
+    }
+    if filter.is_searched() {
         query.push(" AND g.id >= ");
         match filter.before {
             Some(before) => query.bind(before.0 - LOOKED_THROUGH)?,

@@ -139,14 +139,25 @@ pub struct GameFilter {
     pub network: Option<NetworkNumber>,
     /// Only of this kind.
     pub kind: Option<WorkKind>,
-    /// Only those that ended so, among the newest 200,000 or those before `before`.
+    /// Only those that ended so, among the newest 200,000 or those before `before`, as the two that follow.
     pub result: Option<GameResult>,
+    /// Only those that ended for this reason.
+    pub termination: Option<Termination>,
+    /// Only those of so many plies, the lower and the upper end included.
+    pub plies: Option<(u32, u32)>,
     /// Only those that the contributor of this name sent.
     pub contributor: Option<String>,
     /// Only games before this one.
     pub before: Option<GameId>,
     /// At most so many.
     pub limit: u32,
+}
+
+impl GameFilter {
+    /// Whether it asks for what no index finds.
+    pub const fn is_searched(&self) -> bool {
+        self.result.is_some() || self.termination.is_some() || self.plies.is_some()
+    }
 }
 
 /// All games between two networks that count in the tallies of their matches, `a` having the lower number; results as `a` sees them.

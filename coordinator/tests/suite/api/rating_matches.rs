@@ -11,12 +11,14 @@ use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus, Ra
 use rookery_common::protocol::networks::{NetworkInfo, NetworkReceipt, NetworkStatus};
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::RunInfo;
+use rookery_common::rating::AnchorElo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::db::MatchDraft;
 use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::plan_waiting;
 use rookery_coordinator::{intake, ratings};
+use serde_json::json;
 
 use crate::support::anchors::submit_program;
 use crate::support::app::{TestApp, code, params, parse, problem, run, user};
@@ -346,6 +348,7 @@ async fn matches_against_programs_and_their_audits_are_for_workers_that_play_the
     params.scheduling.rating_pairs = 1;
     let app = TestApp::with(Registration::Open, params).await;
     app.submit(0).await;
+    let_programs_play(&app).await;
     let receipt = submit_program(&app, Program::Random).await;
     matches(&app, 1).await;
     let other = app.lease(&app.alice).await;
@@ -376,6 +379,7 @@ async fn programs_play_the_runs_networks_and_not_each_other() {
     params.scheduling.rating_pairs = 1;
     let app = TestApp::with(Registration::Open, params).await;
     app.submit(0).await;
+    let_programs_play(&app).await;
     submit_program(&app, Program::Random).await;
     matches(&app, 1).await;
     submit_program(&app, Program::alpha_beta(1)).await;
@@ -391,4 +395,63 @@ async fn programs_play_the_runs_networks_and_not_each_other() {
     }
     assert_eq!(met, BTreeSet::from([1, 2].map(NetworkNumber)));
     app.assert_consistent().await;
+}
+
+/// Lets programs play any rating match of the run, which has none by itself.
+async fn let_programs_play(app: &TestApp) {
+    let mut params = app.get::<RunInfo>("/runs/main").await.params;
+    params.scheduling.anchor_share = 1.0;
+    let body = json!({ "params": params }).to_string();
+    let done = app
+        .call(Method::PATCH, "/runs/main", &app.operator, body)
+        .await;
+    assert_eq!(done.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_new_run_has_programs_as_anchors_which_play_a_share_of_its_rating_matches() {
+    let mut params = params();
+    params.scheduling.rating_pairs = 1;
+    params.scheduling.anchor_share = 0.5;
+    params.gate = GateRule::None;
+    let app = TestApp::with(Registration::Open, params).await;
+    app.submit(0).await;
+    let networks: Vec<NetworkInfo> = app.get("/networks").await;
+    let anchors: Vec<_> = networks
+        .iter()
+        .rev()
+        .filter_map(|info| Some((info.anchor.as_ref()?.as_str(), info.anchor_elo)))
+        .collect();
+    let zero = Some(AnchorElo::default());
+    assert_eq!(
+        anchors,
+        [
+            ("random", zero),
+            ("alphabeta-1-50", None),
+            ("alphabeta-1", None),
+            ("alphabeta-2", None),
+        ]
+    );
+    assert_eq!(networks.last().unwrap().status, NetworkStatus::Initial);
+    app.submit(1).await;
+    let is_program = |number: NetworkNumber| (1..=4).contains(&number.0);
+    let mut with = Vec::new();
+    for opened in 1..=6 {
+        let newest = matches(&app, opened).await.swap_remove(0);
+        with.push(is_program(newest.candidate) || is_program(newest.opponent));
+        let job = app.lease_with_programs(&app.alice).await;
+        app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Win, Loss])))
+            .await;
+    }
+    assert_eq!(with.iter().filter(|with| **with).count(), 3, "{with:?}");
+    app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn a_run_that_wants_no_anchors_has_none() {
+    let mut params = params();
+    params.scheduling.rating_pairs = 1;
+    let app = TestApp::with(Registration::Open, params).await;
+    app.submit(0).await;
+    assert_eq!(app.get::<Vec<NetworkInfo>>("/networks").await.len(), 1);
 }

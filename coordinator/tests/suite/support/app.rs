@@ -61,6 +61,7 @@ pub(crate) fn params() -> RunParams {
             gate_share: 1.0,
             rating_share: 1.0,
             rating_pairs: 0,
+            anchor_share: 0.0,
             selfplay_games: 4,
             puzzle_games: 4,
             match_games: 2,

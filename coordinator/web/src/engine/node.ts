@@ -1,4 +1,4 @@
-// Nodes of a search tree, and what is proven of them (crates/engine/src/tree, crates/engine/src/batched/proof.rs).
+// Nodes of a search tree, and what is proven of them (crates/engine/src/tree, crates/engine/src/tree/proof.rs).
 
 import type { NormalMove } from "chessops/types";
 import type { HistoryEntry } from "../chess/history";

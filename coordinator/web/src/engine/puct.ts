@@ -1,4 +1,4 @@
-// PUCT selection with the defaults of Rookery's own search (crates/engine/src/batched/select.rs).
+// PUCT selection with the defaults of Rookery's own search (crates/engine/src/search/puct.rs).
 
 import type { Edge, Node } from "./node";
 

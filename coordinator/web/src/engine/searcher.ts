@@ -1,4 +1,4 @@
-// Search of one game with several leaves a batch (crates/engine/src/batched).
+// Search of one game with several leaves a batch (crates/engine/src/search/game).
 //
 //              gather                   Evaluator               apply
 //   Searcher ------------> questions ------------> evaluations ------------> Searcher

@@ -119,7 +119,7 @@ pub(super) mod tests {
     use rookery_common::chess::GameHistory;
     use rookery_common::params::SearchParams;
     use rookery_engine::dummy::HandEvaluator;
-    use rookery_engine::single::search_position;
+    use rookery_engine::search::search_position;
 
     use super::*;
 

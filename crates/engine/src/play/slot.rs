@@ -28,9 +28,9 @@ use super::job::{GamePlan, PlanKind};
 use super::judges::Judges;
 use super::rules::Rules;
 use super::table::GameInHand;
-use crate::evaluator::Wdl;
+use crate::evaluator::{Evaluations, Wdl};
 use crate::players::ProgramPlayer;
-use crate::search::{Budget, Search, Step, Summary};
+use crate::search::{self, Budget, Limits, Pending, Search, Summary};
 use crate::tree::Tree;
 
 /// A game with its searches: one for both sides, or one for each network of a match.
@@ -43,6 +43,8 @@ pub(super) struct Slot {
     rng: ChaCha8Rng,
     game: GameHistory,
     plies: Vec<PlyRecord>,
+    /// The walk of a search whose leaf waits for its evaluation.
+    pending: Pending,
     /// Of an audit: the moves that follow from its searches.
     chosen: Vec<Move>,
     phase: Phase,
@@ -62,8 +64,8 @@ enum Phase {
 /// Why a slot stopped.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The slot's game stands at a leaf for this evaluator.
-    Ask(usize),
+    /// A leaf waits for its evaluation.
+    Waits,
     /// The game is over.
     Over(Box<GameRecord>),
 }
@@ -71,8 +73,7 @@ pub(super) enum Stop {
 /// What the slots of a table share while they work, one at a time: memory, and the judges.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// The legal moves of the leaf that a slot asks about.
-    pub(super) moves: Vec<PackedMove>,
+    search: search::Scratch,
     spare: Tree,
     pub(super) judges: Judges,
 }
@@ -107,6 +108,7 @@ impl Slot {
             rng,
             game,
             plies,
+            pending: Pending::default(),
             chosen: Vec::new(),
             phase,
             play_on,
@@ -115,8 +117,14 @@ impl Slot {
         }
     }
 
-    /// Goes on until an evaluation is needed or the game is over.
-    pub(super) fn advance(&mut self, rules: &Rules, scratch: &mut Scratch) -> Stop {
+    /// Goes on until an evaluation is needed or the game is over. `ask` is that of
+    /// [`Search::gather`], with the number of the evaluator before it.
+    pub(super) fn advance(
+        &mut self,
+        rules: &Rules,
+        scratch: &mut Scratch,
+        mut ask: impl FnMut(usize, &GameHistory, &[PackedMove], &mut Evaluations) -> bool,
+    ) -> Stop {
         loop {
             if self.phase == Phase::Opening(0) {
                 self.begin_search(rules);
@@ -129,10 +137,17 @@ impl Slot {
                 }
                 (phase, _) => {
                     let budget = self.budget(rules);
-                    let search = &mut self.searches[self.seat];
-                    match search.step(&mut self.game, &budget, &mut self.rng, &mut scratch.moves) {
-                        Step::Ask => return Stop::Ask(self.seat),
-                        Step::Done => {}
+                    let seat = self.seat;
+                    self.searches[seat].gather(
+                        &mut self.game,
+                        &budget,
+                        &mut self.rng,
+                        &mut self.pending,
+                        &mut scratch.search,
+                        |game, moves, known| ask(seat, game, moves, known),
+                    );
+                    if !self.pending.is_empty() {
+                        return Stop::Waits;
                     }
                     match phase {
                         Phase::Opening(left) => {
@@ -149,19 +164,10 @@ impl Slot {
         }
     }
 
-    /// The position to evaluate.
-    pub(super) const fn game(&self) -> &GameHistory {
-        &self.game
-    }
-
-    /// Takes the game from the leaf back to the root.
-    pub(super) fn rewind(&mut self) {
-        self.searches[self.seat].rewind(&mut self.game);
-    }
-
-    /// Takes the evaluation that was asked for, after [`rewind`](Self::rewind).
+    /// Takes the evaluation for which it waits.
     pub(super) fn answer(&mut self, logits: &[f32], value: Wdl, rules: &Rules) {
-        self.searches[self.seat].answer(logits, value, &rules.search);
+        let answers = std::iter::once((logits, value));
+        self.searches[self.seat].apply(&mut self.pending, &rules.search, answers);
     }
 
     /// The game as it stands.
@@ -209,12 +215,14 @@ impl Slot {
                 visits: 0,
                 exploration: Exploration::Plain,
                 purpose: Purpose::Target,
+                limits: Limits::ONE_LEAF,
             },
             Phase::Searching(effort) => Budget {
                 settings,
                 visits: rules.game.visits(effort),
                 exploration: rules.game.exploration(effort),
                 purpose: rules.game.purpose(effort, self.ply()),
+                limits: Limits::ONE_LEAF,
             },
         }
     }

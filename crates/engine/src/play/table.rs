@@ -38,8 +38,6 @@ pub struct Table {
     finished: Vec<GameRecord>,
     progress: Progress,
     scratch: Scratch,
-    /// An answer out of the cache.
-    cached: Evaluations,
 }
 
 /// What has been done so far.
@@ -108,7 +106,6 @@ impl Table {
             finished: Vec::new(),
             progress: Progress::default(),
             scratch: Scratch::default(),
-            cached: Evaluations::default(),
         })
     }
 
@@ -167,30 +164,27 @@ impl Table {
     /// Lets one game go on until it waits. If it ends instead, the slot goes to the next game or,
     /// if there is none, to the last slot: the answer is then false.
     fn advance(&mut self, index: usize, batches: &mut [Batch]) -> bool {
-        loop {
-            let slot = &mut self.slots[index];
-            match slot.advance(&self.rules, &mut self.scratch) {
-                Stop::Ask(seat) => {
-                    let desk = &mut self.desks[seat];
-                    let moves = self.scratch.moves.iter().copied();
-                    batches[seat].push_packed(slot.game(), moves);
-                    slot.rewind();
-                    self.cached.clear();
-                    match desk.ask(index, &mut batches[seat], &mut self.cached) {
-                        Asked::Waits => self.progress.evaluations += 1,
-                        Asked::WaitsWithOther => self.progress.cache_hits += 1,
-                        Asked::Known => {
-                            self.progress.cache_hits += 1;
-                            slot.answer(&self.cached.logits, self.cached.values[0], &self.rules);
-                            continue;
-                        }
-                    }
-                    return true;
+        let (desks, progress) = (&mut self.desks, &mut self.progress);
+        let slot = &mut self.slots[index];
+        let stop = slot.advance(
+            &self.rules,
+            &mut self.scratch,
+            |seat, game, moves, known| {
+                let batch = &mut batches[seat];
+                batch.push_packed(game, moves.iter().copied());
+                let asked = desks[seat].ask(index, batch, known);
+                match asked {
+                    Asked::Waits => progress.evaluations += 1,
+                    Asked::WaitsWithOther | Asked::Known => progress.cache_hits += 1,
                 }
-                Stop::Over(record) => {
-                    self.finish(index, *record);
-                    return false;
-                }
+                asked == Asked::Known
+            },
+        );
+        match stop {
+            Stop::Waits => true,
+            Stop::Over(record) => {
+                self.finish(index, *record);
+                false
             }
         }
     }
@@ -306,6 +300,7 @@ impl Table {
 }
 
 /// What became of a question.
+#[derive(PartialEq, Eq)]
 enum Asked {
     /// It is in the batch.
     Waits,

@@ -4,7 +4,7 @@ use rookery_common::params::SearchParams;
 
 use super::{Choice, LiveGame, Player, PlayerError};
 use crate::evaluator::Evaluator;
-use crate::single::search_positions;
+use crate::search::{Report, search_positions};
 
 /// Plays the move with most visits. All games are searched side by side, so that every call of the
 /// evaluator has a position of each.
@@ -39,7 +39,7 @@ impl<E: Evaluator> Player for SearchingPlayer<E> {
         let evaluator = &mut self.evaluator;
         let reports = search_positions(&histories, &self.params, self.visits, evaluator)
             .map_err(|error| fail(error.to_string()))?;
-        let choose = |report: crate::single::Report| {
+        let choose = |report: Report| {
             let m = report
                 .best
                 .ok_or_else(|| fail("the game is over".to_owned()))?;

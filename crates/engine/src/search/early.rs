@@ -10,13 +10,13 @@ use crate::tree::Tree;
 
 /// What is remembered from one look at the root's visits to the next.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct EarlyStop {
     /// How many visits there must be before the next look is worth its time.
     next: u32,
     divergence: Divergence,
 }
 
-impl Watch {
+impl EarlyStop {
     /// Begins with another search.
     pub(super) fn begin(&mut self) {
         self.next = 0;

@@ -12,8 +12,8 @@ fn forced(k: f32, prior: f32, spent: u32) -> f32 {
 /// The first of the root's visited moves, in order of priors, that has too few visits.
 pub(super) fn select(tree: &Tree, k: f32, spent: u32) -> Option<usize> {
     let lacks = |edge: &Edge| {
-        let child = edge.child().map(|child| tree.node(child).visits);
-        child.is_some_and(|visits| (visits as f32) < forced(k, edge.prior, spent))
+        edge.child().is_some()
+            && (tree.planned_visits(edge) as f32) < forced(k, edge.prior, spent)
             && !tree.is_refuted(edge)
     };
     tree.edges_of_root().iter().position(lacks)
@@ -35,7 +35,7 @@ impl Search {
         let score = top.q.unwrap_or(-1.0) + u * top.prior / (1 + top.visits) as f32;
         let visits = moves.enumerate().map(|(place, m)| match m.q {
             Some(q) if place != best => {
-                let most = forced(k, m.prior, self.spent);
+                let most = forced(k, m.prior, self.counts.spent);
                 let room = Room {
                     q,
                     u: u * m.prior,
@@ -82,7 +82,7 @@ mod tests {
 
     use super::*;
     use crate::search::testing::{self, position_set, search_with};
-    use crate::search::{Exploration, Purpose};
+    use crate::search::{Counts, Exploration, Purpose};
 
     fn params(k: Option<f32>) -> SearchParams {
         SearchParams {
@@ -121,7 +121,10 @@ mod tests {
             let search = Search {
                 tree: testing::tree(children),
                 forced: Some(2.0),
-                spent: visits.iter().sum(),
+                counts: Counts {
+                    spent: visits.iter().sum(),
+                    ..Counts::default()
+                },
                 ..Search::default()
             };
             let summary = search.summary(&shakmaty::Chess::default());

@@ -44,11 +44,11 @@ impl GumbelRoot {
         fill_schedule(&mut self.schedule, considered, budget.visits as usize);
     }
 
-    /// The root's move to visit after `spent` visits.
-    pub(super) fn select(&self, tree: &Tree, spent: u32, params: &GumbelParams) -> usize {
+    /// The root's move to visit after `planned` visits, those in flight included.
+    pub(super) fn select(&self, tree: &Tree, planned: u32, params: &GumbelParams) -> usize {
         let wanted = self
             .schedule
-            .get(spent as usize)
+            .get(planned as usize)
             .copied()
             .unwrap_or_default();
         self.best_with(tree, wanted, params, Exploration::Noisy)
@@ -66,7 +66,7 @@ impl GumbelRoot {
         let q = CompletedQ::of(tree, NodeId::ROOT, params);
         let (mut best, mut best_score) = (0, f32::NEG_INFINITY);
         for (offset, edge) in tree.edges_of_root().iter().enumerate() {
-            if tree.visits(edge) != visits {
+            if tree.planned_visits(edge) != visits {
                 continue;
             }
             let noise = match exploration {
@@ -159,8 +159,8 @@ pub(super) fn select_inner(tree: &Tree, at: NodeId, params: &GumbelParams) -> us
     let weight = |edge: &Edge| edge.prior * (q.sigma(tree, edge) - highest).exp();
     let rest = (1.0 - q.seen).max(0.0) * (unvisited - highest).exp();
     let sum: f32 = edges[..visited].iter().map(weight).sum::<f32>() + rest;
-    let share = 1.0 / (1 + q.visits) as f32;
-    let lag = |edge: &Edge| weight(edge) / sum - tree.visits(edge) as f32 * share;
+    let share = 1.0 / (1 + q.visits + q.in_flight) as f32;
+    let lag = |edge: &Edge| weight(edge) / sum - tree.planned_visits(edge) as f32 * share;
     let candidates = edges.iter().take(visited + 1).enumerate();
     let scores = candidates.map(|(offset, edge)| (offset, lag(edge)));
     scores
@@ -177,13 +177,16 @@ struct CompletedQ {
     scale: f32,
     /// N: visits of all moves.
     visits: u32,
-    /// Priors of the visited moves, added up.
+    /// Visits in flight of all moves.
+    in_flight: u32,
+    /// Priors of the moves that have a child, added up.
     seen: f32,
 }
 
 impl CompletedQ {
     fn of(tree: &Tree, at: NodeId, params: &GumbelParams) -> Self {
-        let (mut visits, mut most, mut seen, mut weighted) = (0, 0, 0.0, 0.0);
+        let (mut visits, mut in_flight, mut most) = (0, 0, 0);
+        let (mut seen, mut valued, mut weighted) = (0.0, 0.0, 0.0);
         // Below the root the visited moves are the first ones; at the root they are anywhere.
         for edge in tree.edges(at) {
             let Some(child) = edge.child() else {
@@ -191,25 +194,32 @@ impl CompletedQ {
             };
             let child = tree.node(child);
             visits += child.visits;
+            in_flight += u32::from(child.in_flight);
             most = most.max(child.visits);
             let prior = edge.prior.max(f32::MIN_POSITIVE);
             seen += prior;
-            weighted -= prior * child.q;
+            if child.is_valued() {
+                valued += prior;
+                weighted -= prior * child.q;
+            }
         }
         let raw = tree.node(at).raw_q;
-        let mean = if visits > 0 { weighted / seen } else { 0.0 };
+        let mean = if visits > 0 { weighted / valued } else { 0.0 };
         let mixed = (raw + visits as f32 * mean) / (1 + visits) as f32;
         let scale = (params.c_visit + most as f32) * params.c_scale;
         Self {
             mixed,
             scale,
             visits,
+            in_flight,
             seen,
         }
     }
 
     fn sigma(&self, tree: &Tree, edge: &Edge) -> f32 {
-        self.scale * edge.child().map_or(self.mixed, |child| -tree.node(child).q)
+        let child = edge.child().map(|child| tree.node(child));
+        let valued = child.filter(|child| child.is_valued());
+        self.scale * valued.map_or(self.mixed, |child| -child.q)
     }
 }
 

@@ -1,25 +1,61 @@
-//! What a leaf is: mate, draw, or a position to evaluate.
+//! What a leaf is: mate, draw, known to tables, won by a mate in one, or a position to evaluate.
 
 use rookery_common::chess::mate::find_mate;
-use rookery_common::chess::{GameHistory, PackedMove};
-use rookery_common::params::SearchParams;
-use shakmaty::{Move, Position};
+use rookery_common::chess::{GameHistory, PackedMove, tables};
+use shakmaty::Position;
 
+use super::gather::Scratch;
+use super::walk::Arrival;
+use super::{Search, Settings, solver};
+use crate::evaluator::Wdl;
 use crate::tree::{NodeId, NodeKind, Tree};
 
-/// Lists the legal moves of the position on the board; with the solver on, the first that mates.
-pub(crate) fn list_moves(
-    game: &GameHistory,
-    moves: &mut Vec<PackedMove>,
-    params: &SearchParams,
-) -> Option<Move> {
-    moves.clear();
-    let legal = game.position().legal_moves();
-    moves.extend(legal.iter().map(|m| PackedMove::pack(*m)));
-    if params.solver {
-        find_mate(game.position(), &legal)
-    } else {
-        None
+impl Search {
+    /// Looks at the leaf at the end of the path, whose position is on the board, for the first time.
+    pub(super) fn look(
+        &mut self,
+        game: &mut GameHistory,
+        settings: &Settings,
+        scratch: &mut Scratch,
+    ) -> Arrival {
+        self.counts.visits_without_expansion = 0;
+        let legal = game.position().legal_moves();
+        let (path, moves) = (&scratch.path, &mut scratch.moves);
+        moves.clear();
+        moves.extend(legal.iter().map(|m| PackedMove::pack(*m)));
+        classify(&mut self.tree, path, game, moves);
+        let leaf = match path[..] {
+            [.., _, leaf] => leaf,
+            // The root is evaluated in any case.
+            _ => return Arrival::Leaf,
+        };
+        self.look_up(leaf, game, settings);
+        let kind = self.tree.node(leaf).kind;
+        if kind == NodeKind::Asked
+            && settings.params.solver
+            && let Some(mate) = find_mate(game.position(), &legal)
+        {
+            solver::add_mate(&mut self.tree, leaf, game, mate);
+            return Arrival::Known(Wdl::WIN);
+        }
+        kind.terminal().map_or(Arrival::Leaf, Arrival::Known)
+    }
+
+    /// Gives a leaf that waits for its evaluation the value that tables know. They are exact where
+    /// a capture or a pawn move has just led.
+    fn look_up(&mut self, leaf: NodeId, game: &GameHistory, settings: &Settings) {
+        let Some(tables) = &settings.tables else {
+            return;
+        };
+        let position = game.position();
+        let node = self.tree.node_mut(leaf);
+        if node.kind == NodeKind::Asked
+            && tables::decide(position, tables::MOST_PIECES)
+            && let Some(result) = tables.result(position)
+        {
+            node.kind = NodeKind::by_tables(result, position.turn());
+            self.counts.table_hits += 1;
+        }
     }
 }
 
@@ -30,7 +66,7 @@ pub(crate) fn list_moves(
 /// earlier occurrence is in the search, at the root or after it: whoever could bring it about
 /// once can do so again. (Lc0 does the same.) One that repeats only the game before the root is
 /// evaluated, as the players may still do otherwise. The root is always evaluated.
-pub(crate) fn classify(tree: &mut Tree, path: &[NodeId], game: &GameHistory, moves: &[PackedMove]) {
+fn classify(tree: &mut Tree, path: &[NodeId], game: &GameHistory, moves: &[PackedMove]) {
     let Some((leaf, before)) = path.split_last() else {
         return;
     };

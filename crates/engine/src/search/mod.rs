@@ -1,20 +1,32 @@
-//! Search of one position, evaluation by evaluation.
+//! The one search: Monte Carlo tree search by PUCT or Gumbel, with proofs and virtual loss.
 //!
 //! ```text
-//!            .-- terminal: back up, walk again --.
-//!            v                                   |
-//! step: walk down the tree to a leaf, look at it-+-- to be evaluated: Step::Ask, game at the leaf
-//!            ^                                               |
-//!            '-- answer: expand with the priors, back up <---'   (rewind takes the game back)
+//!               .-- known: the game is over, proven, in tables, or evaluated before: back up --.
+//!               v                                                                              |
+//! gather: walk down the tree to a leaf, look at it --------------------------------------------+
+//!               ^                '-- to be evaluated: into the batch, with virtual loss        |
+//!               '------------------------------------------------------------------------------'
+//! (the caller evaluates the batch)
+//! apply: expand each leaf with its priors, back up, take the virtual loss off
 //! ```
 //!
-//! [`Search`] never evaluates: [`step`](Search::step) stops where an evaluation is needed, and
-//! [`answer`](Search::answer) goes on from there, so that the leaves of many games make a batch.
-//! Apart from the position to walk on, the budget and the random numbers, everything it does is a
-//! function of its tree.
+//! [`Search`] never evaluates. Self-play gathers one leaf of each of many games, so a game does not
+//! depend on the size of a batch. Play and analysis of one position gather many of its leaves. A
+//! search is a function of its tree, its [`Settings`], its [`Budget`] and random numbers.
+//!
+//! In the order of a visit:
+//!
+//! - `gather`: the loop above;
+//! - `root`: noise and temperature; `early`, `divergence`: ending before the budget is spent;
+//! - `walk`: to a leaf; `puct`, `gumbel`, `forced`: which move; `leaf`: what the leaf is;
+//! - `softmax`: priors; `solver`: values and proofs on their way to the root;
+//! - `summary`: what was found.
+//!
+//! Built on it: [`search_position`] (`position`) and [`Searcher`] (`game`).
 
-use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::{GameHistory, PackedMove};
+use std::sync::Arc;
+
+use rookery_common::chess::{EndgameTables, GameHistory, PackedMove};
 use rookery_common::params::{RootSearch, SearchParams};
 pub(crate) use rookery_common::play::{Exploration, Purpose};
 use shakmaty::Move;
@@ -24,38 +36,63 @@ use crate::tree::{NodeId, NodeKind, Proof, Tree};
 
 mod divergence;
 mod early;
-mod expand;
 mod forced;
+mod game;
+mod gather;
 mod gumbel;
 mod leaf;
+mod position;
 mod puct;
 mod root;
 mod softmax;
-pub(crate) mod solver;
+mod solver;
 mod summary;
 #[cfg(test)]
 mod testing;
+mod walk;
 
-pub(crate) use divergence::Divergence;
-use early::Watch;
-pub(crate) use expand::expand;
+use early::EarlyStop;
+pub use game::{
+    BestMoveMargin, GatherBudget, Gathered, Line, SearchStats, Searcher, SearcherConfig,
+};
+pub(crate) use gather::{Limits, Pending, Scratch};
 use gumbel::GumbelRoot;
-pub(crate) use leaf::{classify, list_moves};
-pub(crate) use puct::Puct;
-pub(crate) use root::{add_noise, heat};
+pub use position::{MoveReport, Report, search_position, search_positions};
+use puct::Puct;
 pub(crate) use summary::{MoveSummary, Summary};
 
 /// Search parameters with what is computed from them once.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) params: SearchParams,
+    pub(crate) proofs: Proofs,
+    /// What tables know of a leaf is its value.
+    pub(crate) tables: Option<Arc<dyn EndgameTables>>,
     puct: Puct,
 }
 
+/// What a search does with proven results.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proofs {
+    /// It has none.
+    Ignored,
+    /// It ends once the root is won or lost. A drawn one is searched on, as its visits are recorded.
+    EndIfDecisive,
+    /// It ends once the root's result is proven.
+    End,
+}
+
 impl Settings {
+    /// The settings of games that are recorded: proofs as the parameters say, and no tables.
     pub(crate) fn new(params: &SearchParams) -> Self {
         Self {
             params: params.clone(),
+            proofs: if params.solver {
+                Proofs::EndIfDecisive
+            } else {
+                Proofs::Ignored
+            },
+            tables: None,
             puct: Puct::new(&params.puct),
         }
     }
@@ -70,35 +107,43 @@ pub(crate) struct Budget<'a> {
     pub(crate) visits: u32,
     pub(crate) exploration: Exploration,
     pub(crate) purpose: Purpose,
-}
-
-/// Where a search stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// The game stands at a leaf that needs an evaluation, its legal moves are in `moves`.
-    /// [`Search::rewind`] takes it back to the root.
-    Ask,
-    /// The budget is spent.
-    Done,
+    /// Of one gather.
+    pub(crate) limits: Limits,
 }
 
 /// A search tree with what is needed to go on.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     tree: Tree,
-    /// From the root to the leaf last walked to.
-    path: Vec<NodeId>,
     root: RootState,
-    /// Visits of the root's moves so far.
-    spent: u32,
-    /// Visits of this game.
-    visits: u64,
+    /// Moves that the root may play; empty for all.
+    allowed: Vec<PackedMove>,
+    /// Leaves that wait for their evaluation.
+    in_flight: u32,
+    counts: Counts,
     gumbel: GumbelRoot,
-    watch: Watch,
+    early_stop: EarlyStop,
     /// Of forced playouts: `k`, while they are forced at this root.
     forced: Option<f32>,
     /// What is proven of the root; none before the solver has looked at it.
     proof: Option<Proof>,
+}
+
+/// What was done so far.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    /// Visits of the root's moves, kept ones included.
+    spent: u32,
+    /// Visits of this game, or of this search.
+    visits: u64,
+    /// Plies from the root, all those visits together.
+    depths: u64,
+    /// Most plies from the root.
+    deepest: usize,
+    /// Positions that endgame tables knew.
+    table_hits: u64,
+    /// Visits since one came to a new position.
+    visits_without_expansion: u32,
 }
 
 /// What was done to the root's priors.
@@ -117,10 +162,39 @@ impl Search {
     /// Forgets everything but the memory.
     pub(crate) fn clear(&mut self) {
         self.tree.clear();
+        self.begin_root();
+    }
+
+    /// Forgets what belongs to the last root.
+    fn begin_root(&mut self) {
         self.root = RootState::Raw;
         self.forced = None;
         self.proof = None;
-        self.spent = 0;
+        self.counts.spent = self.tree.child_visits().sum();
+    }
+
+    /// A search whose tree has this memory.
+    fn with_tree(tree: Tree) -> Self {
+        Self {
+            tree,
+            ..Self::default()
+        }
+    }
+
+    /// Begins to count anew at the root that it has, on which `game` stands. Leaves in flight are
+    /// forgotten, and all is proven that follows from what the tree holds.
+    fn begin(&mut self, game: &mut GameHistory, settings: &Settings) {
+        self.in_flight = 0;
+        self.proof = None;
+        self.counts = Counts {
+            spent: self.counts.spent,
+            ..Counts::default()
+        };
+        self.tree.clear_virtual_loss();
+        solver::prove_all(&mut self.tree);
+        if !self.tree.is_empty() && self.tree.root().kind == NodeKind::Open {
+            self.prove_root(game, settings);
+        }
     }
 
     /// The tree.
@@ -131,17 +205,23 @@ impl Search {
     /// Also forgets how many visits there were: for another game.
     pub(crate) fn reset(&mut self) {
         self.clear();
-        self.visits = 0;
+        self.in_flight = 0;
+        self.counts = Counts::default();
     }
 
     /// Visits of the root's moves so far.
     pub(crate) const fn spent(&self) -> u32 {
-        self.spent
+        self.counts.spent
+    }
+
+    /// Visits of the root's moves, those in flight included.
+    const fn planned(&self) -> u32 {
+        self.counts.spent + self.in_flight
     }
 
     /// Visits since the last [`reset`](Self::reset).
     pub(crate) const fn visits(&self) -> u64 {
-        self.visits
+        self.counts.visits
     }
 
     /// What the root is worth to its mover after a search of this kind: the mean over the visits, but of a
@@ -156,152 +236,27 @@ impl Search {
         }
     }
 
-    /// Goes on until an evaluation is needed or the budget is spent. `game` stands at the root.
-    pub(crate) fn step(
-        &mut self,
-        game: &mut GameHistory,
-        budget: &Budget<'_>,
-        rng: &mut ChaCha8Rng,
-        moves: &mut Vec<PackedMove>,
-    ) -> Step {
-        if self.tree.is_empty() {
-            self.tree.plant(game.entry());
-        }
-        loop {
-            if self.tree.root().kind == NodeKind::Open {
-                if budget.settings.params.solver && budget.visits > 0 {
-                    self.prove_root(game);
-                }
-                if self.spent >= budget.visits || self.is_decided() {
-                    return Step::Done;
-                }
-                if self.root == RootState::Raw {
-                    self.prepare_root(budget, rng);
-                }
-                if self.watch.is_enough(&self.tree, self.spent, budget) {
-                    return Step::Done;
-                }
-            }
-            self.walk(game, budget.settings);
-            let value = self.look(game, moves, budget.settings);
-            let Some(value) = value else {
-                return Step::Ask;
-            };
-            self.rewind(game);
-            self.back_up(value);
-            if budget.settings.params.solver && solver::conclude(&mut self.tree, &self.path) {
-                self.proof = Some(self.tree.prove(NodeId::ROOT, |_| true));
-            }
-        }
-    }
-
-    /// Takes the game from the leaf back to the root.
-    pub(crate) fn rewind(&self, game: &mut GameHistory) {
-        (1..self.path.len()).for_each(|_| game.pop());
-    }
-
-    /// Takes the evaluation of the leaf that was asked for: a logit for each of its legal moves
-    /// in the order given, and its value.
-    pub(crate) fn answer(&mut self, logits: &[f32], value: Wdl, settings: &Settings) {
-        if let Some(leaf) = self.path.last() {
-            let temperature = settings.params.policy_temperature;
-            expand::expand(&mut self.tree, *leaf, logits, temperature, value);
-            self.back_up(value);
-        }
-    }
-
-    /// Walks from the root to a node without an evaluation, adding it if it is new.
-    fn walk(&mut self, game: &mut GameHistory, settings: &Settings) {
-        self.path.clear();
-        self.path.push(NodeId::ROOT);
-        let mut at = NodeId::ROOT;
-        while self.tree.node(at).is_searched() {
-            let edge = self.tree.edge_id(at, self.select(at, settings));
-            at = match self.tree.edge(edge).child() {
-                Some(child) => {
-                    game.push_entry(self.tree.place(child));
-                    child
-                }
-                None => {
-                    let m = self.tree.edge(edge).packed.unpack(game.position());
-                    game.push(m);
-                    self.tree.add_child(edge, at, game.entry())
-                }
-            };
-            self.path.push(at);
-        }
-    }
-
-    /// Which of a node's moves to walk.
-    fn select(&self, at: NodeId, settings: &Settings) -> usize {
-        match (&settings.params.root, at) {
-            (RootSearch::Gumbel(gumbel), NodeId::ROOT) => {
-                self.gumbel.select(&self.tree, self.spent, gumbel)
-            }
-            (RootSearch::Gumbel(gumbel), _) => gumbel::select_inner(&self.tree, at, gumbel),
-            (RootSearch::Puct, NodeId::ROOT) => {
-                let forced = |k| forced::select(&self.tree, k, self.spent);
-                if let Some(forced) = self.forced.and_then(forced) {
-                    return forced;
-                }
-                puct::select(&self.tree, at, &settings.puct, puct::Visited::Anywhere)
-            }
-            (RootSearch::Puct, _) => {
-                puct::select(&self.tree, at, &settings.puct, puct::Visited::First)
-            }
-        }
-    }
-
-    /// Looks at the leaf: its value if it ends the game, else it is to be evaluated.
-    fn look(
-        &mut self,
-        game: &mut GameHistory,
-        moves: &mut Vec<PackedMove>,
-        settings: &Settings,
-    ) -> Option<Wdl> {
-        let leaf = *self.path.last()?;
-        if let Some(value) = self.tree.node(leaf).known_value() {
-            return Some(value);
-        }
-        let mate = leaf::list_moves(game, moves, &settings.params);
-        leaf::classify(&mut self.tree, &self.path, game, moves);
-        let asked = self.tree.node(leaf).kind == NodeKind::Asked;
-        // The root is evaluated in any case.
-        if let Some(mate) = mate
-            && asked
-            && leaf != NodeId::ROOT
-        {
-            solver::add_mate(&mut self.tree, leaf, game, mate);
-            return Some(Wdl::WIN);
-        }
-        self.tree.node(leaf).kind.terminal()
-    }
-
-    /// Counts one visit along the path, `value` being the leaf mover's.
-    fn back_up(&mut self, value: Wdl) {
-        solver::back_up(&mut self.tree, &self.path, value);
-        self.visits += 1;
-        self.spent += u32::from(self.path.len() > 1);
-    }
-
     /// Follows a move that was played: keeps what is known of the position after it.
     pub(crate) fn play(&mut self, m: Move, spare: &mut Tree) {
         let packed = PackedMove::pack(m);
         let edges = self.tree.edges_of_root();
-        match edges.iter().position(|edge| edge.packed == packed) {
-            Some(offset) => self
+        let place = edges.iter().position(|edge| edge.packed == packed);
+        self.descend(place, spare);
+    }
+
+    /// Makes the position after the root's move at `place` the root, or forgets the tree.
+    fn descend(&mut self, place: Option<usize>, spare: &mut Tree) {
+        match place {
+            Some(place) => self
                 .tree
-                .reroot(self.tree.edge_id(NodeId::ROOT, offset), spare),
+                .reroot(self.tree.edge_id(NodeId::ROOT, place), spare),
             None => self.tree.clear(),
         }
         if !self.tree.is_empty() {
             // The root's own proof stands in the search.
             self.tree.node_mut(NodeId::ROOT).proof = Proof::Open;
         }
-        self.root = RootState::Raw;
-        self.forced = None;
-        self.proof = None;
-        self.spent = self.tree.child_visits().sum();
+        self.begin_root();
     }
 }
 

@@ -1,17 +1,9 @@
 //! PUCT selection.
 
+use rookery_common::chess::PackedMove;
 use rookery_common::params::{Fpu, PuctParams};
 
-use crate::tree::{NodeId, Proof, Tree};
-
-/// Where a node's visited moves are among its edges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Visited {
-    /// Before all unvisited ones.
-    First,
-    /// Anywhere: the priors changed after visits (noise at a root that was kept).
-    Anywhere,
-}
+use crate::tree::{Edge, NodeId, Proof, Tree};
 
 /// PUCT with the part of its formula that depends on the node's visits only.
 #[derive(Debug, Clone)]
@@ -58,35 +50,80 @@ impl Puct {
 }
 
 /// The place of the edge with the highest `Q + U` (see [`PuctParams`]; N counts the node's own
-/// evaluation). Equal scores: the higher prior.
-pub(super) fn select(tree: &Tree, at: NodeId, puct: &Puct, visited: Visited) -> usize {
+/// evaluation, and walks in flight). Equal scores: the higher prior. The root plays only `allowed`
+/// moves. None if no move is worth walking.
+pub(super) fn select(
+    tree: &Tree,
+    at: NodeId,
+    puct: &Puct,
+    allowed: &[PackedMove],
+) -> Option<usize> {
     let node = tree.node(at);
-    let u = puct.factor(node.visits);
-    let (mut best, mut best_score) = (0, f32::NEG_INFINITY);
-    let mut unvisited = None;
+    let u = puct.factor(node.visits + u32::from(node.in_flight));
+    let (is_root, in_flight) = (at == NodeId::ROOT, node.in_flight > 0);
+    let filters = is_root && !allowed.is_empty();
+    let (mut best, mut new) = (Candidate::NONE, Candidate::NONE);
+    let mut untried = None;
     let mut seen = 0.0;
-    for (offset, edge) in tree.edges(at).iter().enumerate() {
-        let Some(child) = edge.child() else {
-            unvisited.get_or_insert((offset, edge.prior));
-            match visited {
-                Visited::First => break,
-                Visited::Anywhere => continue,
-            }
-        };
-        let child = tree.node(child);
-        seen += edge.prior;
-        // The opponent can force mate after this move.
-        if matches!(child.proof, Proof::Won(_)) {
+    for (place, edge) in tree.edges(at).iter().enumerate() {
+        if filters && !is_allowed(edge, allowed) {
             continue;
         }
-        let score = u * edge.prior / (1 + child.visits) as f32 - child.q;
-        if score > best_score {
-            (best, best_score) = (offset, score);
+        let Some(child) = edge.child() else {
+            // Of untried moves the first has the highest prior.
+            untried.get_or_insert((place, edge.prior));
+            // Below the root the visited moves come before it. Noise and temperature change the
+            // order at a root that was kept.
+            if is_root {
+                continue;
+            }
+            break;
+        };
+        let child = tree.node(child);
+        let mut visits = 1 + child.visits;
+        // Without walks in flight through the node, none goes through its children.
+        if in_flight {
+            visits += u32::from(child.in_flight);
+            if !child.is_valued() {
+                new.challenge(place, u * edge.prior / visits as f32);
+                continue;
+            }
+        }
+        seen += edge.prior;
+        // The opponent can force mate after this move.
+        if !matches!(child.proof, Proof::Won(_)) {
+            best.challenge(place, u * edge.prior / visits as f32 - child.q);
         }
     }
-    match unvisited {
-        Some((offset, prior)) if puct.first_play(node.q, seen) + u * prior > best_score => offset,
-        _ => best,
+    if let Some((place, prior)) = untried {
+        new.challenge(place, u * prior);
+    }
+    let new_is_better =
+        new.place.is_some() && puct.first_play(node.q, seen) + new.score > best.score;
+    if new_is_better { new.place } else { best.place }
+}
+
+/// Whether the root may play a move; an empty list allows all.
+pub(super) fn is_allowed(edge: &Edge, allowed: &[PackedMove]) -> bool {
+    allowed.is_empty() || allowed.contains(&edge.packed)
+}
+
+/// The best place so far.
+struct Candidate {
+    place: Option<usize>,
+    score: f32,
+}
+
+impl Candidate {
+    const NONE: Self = Self {
+        place: None,
+        score: f32::NEG_INFINITY,
+    };
+
+    fn challenge(&mut self, place: usize, score: f32) {
+        if score > self.score {
+            (self.place, self.score) = (Some(place), score);
+        }
     }
 }
 
@@ -97,7 +134,7 @@ mod tests {
 
     use super::*;
     use crate::evaluator::Wdl;
-    use crate::search::expand::expand;
+    use crate::search::walk::expand;
     use crate::testing::packed;
 
     /// The standard start with uniform priors, its first moves visited once with these values for
@@ -121,17 +158,16 @@ mod tests {
         tree
     }
 
-    fn select_with(values: &[f32], fpu: Fpu) -> usize {
+    fn select_in(tree: &Tree, fpu: Fpu, allowed: &[PackedMove]) -> usize {
         let params = PuctParams {
             fpu,
             ..PuctParams::default()
         };
-        select(
-            &tree(values),
-            NodeId::ROOT,
-            &Puct::new(&params),
-            Visited::First,
-        )
+        select(tree, NodeId::ROOT, &Puct::new(&params), allowed).unwrap()
+    }
+
+    fn select_with(values: &[f32], fpu: Fpu) -> usize {
+        select_in(&tree(values), fpu, &[])
     }
 
     #[test]
@@ -147,6 +183,24 @@ mod tests {
         // The parent's value is 0 and 1/20 of the policy is seen: -0.2 * sqrt(0.05) = -0.045.
         assert_eq!(select_with(&[0.1], Fpu::Reduction { value: 0.2 }), 1);
         assert_eq!(select_with(&[0.0], Fpu::Reduction { value: 2.0 }), 0);
+    }
+
+    #[test]
+    fn walks_in_flight_send_the_next_walk_elsewhere() {
+        let (low, equal) = (Fpu::Absolute { value: -1.0 }, Fpu::Absolute { value: 0.0 });
+        let mut tree = tree(&[-0.01, 0.0]);
+        let child = |tree: &Tree, place: usize| tree.edges(NodeId::ROOT)[place].child().unwrap();
+        assert_eq!(select_in(&tree, low, &[]), 0);
+        let path = [NodeId::ROOT, child(&tree, 0)];
+        tree.add_virtual_loss(&path);
+        assert_eq!(select_in(&tree, low, &[]), 1);
+        // A new move in flight counts as unvisited, its prior shared with the walk.
+        let place = GameHistory::default();
+        let new = tree.add_child(tree.edge_id(NodeId::ROOT, 2), NodeId::ROOT, place.entry());
+        tree.add_virtual_loss(&[new]);
+        assert_eq!(select_in(&tree, equal, &[]), 3);
+        let only = tree.edges(NodeId::ROOT)[2].packed;
+        assert_eq!(select_in(&tree, equal, &[only]), 2);
     }
 
     #[test]

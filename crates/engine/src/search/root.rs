@@ -13,9 +13,9 @@ impl Search {
     /// stays as evaluated, and becomes another root's raw priors.
     pub(super) fn prepare_root(&mut self, budget: &Budget<'_>, rng: &mut ChaCha8Rng) {
         let params = &budget.settings.params;
-        self.watch.begin();
+        self.early_stop.begin();
         self.tree.sort_root();
-        heat(
+        apply_temperature(
             self.tree.edges_mut(NodeId::ROOT),
             params.root_policy_temperature,
         );
@@ -55,7 +55,7 @@ pub(crate) fn add_noise(tree: &mut Tree, noise: &Noise, rng: &mut ChaCha8Rng) {
 }
 
 /// Divides the logits behind priors by a temperature: `p^(1 / t)`, normalised. The order stays.
-pub(crate) fn heat(edges: &mut [Edge], temperature: f32) {
+pub(crate) fn apply_temperature(edges: &mut [Edge], temperature: f32) {
     let highest = edges.first().map_or(0.0, |edge| edge.prior);
     if temperature == 1.0 || highest <= 0.0 {
         return;

@@ -9,13 +9,14 @@ use rookery_common::chess::mate::find_mate;
 use rookery_common::chess::{GameHistory, PackedMove};
 use shakmaty::{Move, Position as _};
 
-use super::Search;
+use super::puct::is_allowed;
+use super::{Proofs, Search, Settings};
 use crate::evaluator::Wdl;
-use crate::tree::{NodeId, NodeKind, Proof, Tree};
+use crate::tree::{Edge, NodeId, NodeKind, Proof, Tree};
 
 /// Counts one visit along `path`, `value` being the leaf mover's. What is proven is not changed by
 /// it, and passes on what is proven.
-pub(crate) fn back_up(tree: &mut Tree, path: &[NodeId], mut value: Wdl) {
+pub(super) fn back_up(tree: &mut Tree, path: &[NodeId], mut value: Wdl) {
     for id in path.iter().rev() {
         let node = tree.node_mut(*id);
         value = node.proof.value().unwrap_or(value);
@@ -26,7 +27,7 @@ pub(crate) fn back_up(tree: &mut Tree, path: &[NodeId], mut value: Wdl) {
 
 /// Draws the conclusions from the leaf of `path` being the end of a game, or having a mate in one.
 /// Whether the root's moves may prove more than before.
-pub(crate) fn conclude(tree: &mut Tree, path: &[NodeId]) -> bool {
+fn conclude(tree: &mut Tree, path: &[NodeId]) -> bool {
     let Some((leaf, before)) = path.split_last() else {
         return false;
     };
@@ -86,7 +87,7 @@ fn settle(tree: &mut Tree, path: &[NodeId], value: Wdl) {
 
 /// Proves all that follows from the positions in which the game is over. The root's own proof
 /// stays open, as it depends on the moves that may be played there.
-pub(crate) fn prove_all(tree: &mut Tree) {
+pub(super) fn prove_all(tree: &mut Tree) {
     // Children come after their parents.
     for id in tree.ids().rev() {
         tree.node_mut(id).proof = match Proof::by_rule(tree.node(id).kind) {
@@ -98,7 +99,7 @@ pub(crate) fn prove_all(tree: &mut Tree) {
 }
 
 /// Adds the position after a mating move to a node on which `game` stands, without a visit.
-pub(crate) fn add_mate(tree: &mut Tree, at: NodeId, game: &mut GameHistory, mate: Move) {
+pub(super) fn add_mate(tree: &mut Tree, at: NodeId, game: &mut GameHistory, mate: Move) {
     let packed = PackedMove::pack(mate);
     let edges = tree.edges_mut(at);
     let Some(mut place) = edges.iter().position(|edge| edge.packed == packed) else {
@@ -121,21 +122,49 @@ pub(crate) fn add_mate(tree: &mut Tree, at: NodeId, game: &mut GameHistory, mate
 }
 
 impl Search {
-    /// Proves what it can of a root that was not looked at yet, on whose position `game` stands: by a mate in
-    /// one, or by what a kept subtree has proven.
-    pub(super) fn prove_root(&mut self, game: &mut GameHistory) {
-        if self.proof.is_none() {
-            let legal = game.position().legal_moves();
-            if let Some(mate) = find_mate(game.position(), &legal) {
+    /// Proves what it can of a root that was not looked at yet, on whose position `game` stands: by what
+    /// a kept subtree has proven, or with the solver by a mate in one.
+    pub(super) fn prove_root(&mut self, game: &mut GameHistory, settings: &Settings) {
+        if settings.proofs == Proofs::Ignored || self.proof.is_some() {
+            return;
+        }
+        if settings.params.solver {
+            let mut moves = game.position().legal_moves();
+            moves.retain(|m| {
+                self.allowed.is_empty() || self.allowed.contains(&PackedMove::pack(*m))
+            });
+            if let Some(mate) = find_mate(game.position(), &moves) {
                 add_mate(&mut self.tree, NodeId::ROOT, game, mate);
             }
-            self.proof = Some(self.tree.prove(NodeId::ROOT, |_| true));
+        }
+        self.proof = Some(self.prove_by_moves());
+    }
+
+    /// Draws the conclusions from the leaf of `path`, whose value was known.
+    pub(super) fn conclude(&mut self, path: &[NodeId], settings: &Settings) {
+        if settings.proofs != Proofs::Ignored && conclude(&mut self.tree, path) {
+            self.proof = Some(self.prove_by_moves());
+        }
+    }
+
+    /// What follows for the root from the moves that it may play.
+    fn prove_by_moves(&self) -> Proof {
+        let allowed = |edge: &Edge| is_allowed(edge, &self.allowed);
+        self.tree.prove(NodeId::ROOT, allowed)
+    }
+
+    /// Whether the root is proven, so that the search is over.
+    pub(super) const fn is_proven(&self, proofs: Proofs) -> bool {
+        match self.proof {
+            None | Some(Proof::Open) => false,
+            Some(Proof::Drawn) => matches!(proofs, Proofs::End),
+            Some(Proof::Won(_) | Proof::Lost(_)) => !matches!(proofs, Proofs::Ignored),
         }
     }
 
     /// Whether it is proven that the root's mover wins or loses.
-    pub(super) fn is_decided(&self) -> bool {
-        matches!(self.proof, Some(Proof::Won(_) | Proof::Lost(_)))
+    pub(super) const fn is_decided(&self) -> bool {
+        self.is_proven(Proofs::EndIfDecisive)
     }
 
     /// The root's edge that decides, if its mover wins or loses for certain: the shortest way to mate, or

@@ -3,12 +3,12 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::GameHistory;
+use rookery_common::chess::{GameHistory, PackedMove};
 use rookery_common::params::SearchParams;
 use shakmaty::Position;
 
-use super::expand::expand;
-use super::{Budget, Exploration, Purpose, Search, Settings, Step, Summary};
+use super::walk::expand;
+use super::{Budget, Exploration, Limits, Pending, Purpose, Scratch, Search, Settings, Summary};
 use crate::dummy::HandEvaluator;
 use crate::evaluator::{Batch, Evaluations, Evaluator, Wdl};
 use crate::testing::{fen, packed};
@@ -79,6 +79,7 @@ pub(super) const fn budget(
         visits: settings.params.visits,
         exploration,
         purpose,
+        limits: Limits::ONE_LEAF,
     }
 }
 
@@ -112,7 +113,7 @@ pub(super) fn search_with(
     }
 }
 
-/// Steps a search to the end of its budget.
+/// Searches to the end of the budget.
 pub(super) fn drive(
     search: &mut Search,
     game: &mut GameHistory,
@@ -120,17 +121,27 @@ pub(super) fn drive(
     evaluator: &mut dyn Evaluator,
 ) {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
-    let mut moves = Vec::new();
+    let (mut pending, mut scratch) = (Pending::default(), Scratch::default());
     let mut batch = Batch::new(evaluator.input(), evaluator.policy());
     let mut answer = Evaluations::default();
     let plies = game.plies();
-    while search.step(game, budget, &mut rng, &mut moves) == Step::Ask {
+    loop {
         batch.clear();
-        batch.push_packed(game, moves.iter().copied());
-        search.rewind(game);
+        let ask = |game: &GameHistory, moves: &[PackedMove], _: &mut Evaluations| {
+            batch.push_packed(game, moves.iter().copied());
+            false
+        };
+        search.gather(game, budget, &mut rng, &mut pending, &mut scratch, ask);
         assert_eq!(game.plies(), plies, "the game is back at the root");
+        if batch.is_empty() {
+            break;
+        }
         evaluator.evaluate(&batch, &mut answer).unwrap();
-        search.answer(&answer.logits, answer.values[0], budget.settings);
+        search.apply(
+            &mut pending,
+            budget.settings,
+            answer.of_batch(&batch).unwrap(),
+        );
     }
-    assert_eq!(game.plies(), plies);
+    assert_eq!(search.tree().all_in_flight(), 0, "no trace is left");
 }

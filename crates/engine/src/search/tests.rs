@@ -11,6 +11,7 @@ use crate::dummy::{HandEvaluator, UniformEvaluator};
 use crate::evaluator::Evaluator;
 use crate::testing::{fen, random_game};
 use crate::tree::Edge;
+use rookery_common::chess::GameHistory;
 
 fn params(visits: u32) -> SearchParams {
     SearchParams {
@@ -117,6 +118,39 @@ fn visits_add_up_to_the_budget() {
     }
 }
 
+/// Sequential halving plans how often moves are visited, whichever these turn out to be.
+#[test]
+fn every_search_can_gather_many_leaves() {
+    let gumbel = RootSearch::Gumbel(GumbelParams::default());
+    for root in [RootSearch::Puct, gumbel] {
+        let params = SearchParams {
+            root: root.clone(),
+            ..params(64)
+        };
+        let settings = Settings::new(&params);
+        let plan = [1, 2, 7].map(|leaves| {
+            let budget = Budget {
+                limits: Limits {
+                    leaves,
+                    ..Limits::ONE_LEAF
+                },
+                ..testing::budget(&settings, Purpose::Target, Exploration::Plain)
+            };
+            let (mut search, mut game) = (Search::default(), GameHistory::default());
+            let mut evaluator = HandEvaluator::default();
+            testing::drive(&mut search, &mut game, &budget, &mut evaluator);
+            check_tree(&search.tree, NodeId::ROOT);
+            assert_eq!(search.spent(), 64);
+            let mut visits: Vec<u32> = search.tree.child_visits().collect();
+            visits.sort_unstable();
+            visits
+        });
+        if root != RootSearch::Puct {
+            assert!(plan.iter().all(|visits| *visits == plan[0]), "{plan:?}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -139,7 +173,7 @@ proptest! {
         search.play(chosen, &mut Tree::default());
         prop_assert_eq!(search.tree.root().visits, kept);
         if game.end().is_none() && search.tree.root().kind == NodeKind::Open {
-            prop_assert!(search.spent < kept, "less what is no repetition any more");
+            prop_assert!(search.spent() < kept, "less what is no repetition any more");
             let params = SearchParams { root: RootSearch::Puct, ..params };
             run(&mut search, &mut game, &params, Exploration::Plain, &mut evaluator);
             prop_assert_eq!(search.tree.child_visits().sum::<u32>(), 60);

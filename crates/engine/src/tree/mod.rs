@@ -31,6 +31,7 @@ mod node;
 mod proof;
 mod reroot;
 mod room;
+mod virtual_loss;
 
 pub(crate) use node::{Edge, Node, NodeId, NodeKind};
 pub(crate) use proof::Proof;
@@ -42,6 +43,8 @@ pub(crate) struct Tree {
     /// The position of each node.
     places: Vec<HistoryEntry>,
     edges: Vec<Edge>,
+    /// Whether it keeps the room that it began with.
+    bounded: bool,
 }
 
 /// One edge of a tree.
@@ -61,6 +64,7 @@ impl Tree {
     }
 
     /// Number of nodes.
+    #[cfg(test)]
     pub(crate) const fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -81,7 +85,7 @@ impl Tree {
     /// Begins a tree at a position.
     pub(crate) fn plant(&mut self, place: &HistoryEntry) {
         self.clear();
-        self.nodes.push(Node::new(0));
+        self.nodes.push(Node::new());
         self.places.push(place.clone());
     }
 
@@ -127,6 +131,14 @@ impl Tree {
         edge.child().map_or(0, |child| self.node(child).visits)
     }
 
+    /// Visits of the position after a move, those in flight included.
+    pub(crate) fn planned_visits(&self, edge: &Edge) -> u32 {
+        edge.child().map_or(0, |child| {
+            let node = self.node(child);
+            node.visits + u32::from(node.in_flight)
+        })
+    }
+
     /// Visits of each of the root's moves, in the order of its edges.
     pub(crate) fn child_visits(&self) -> impl Iterator<Item = u32> {
         self.edges_of_root().iter().map(|edge| self.visits(edge))
@@ -155,8 +167,7 @@ impl Tree {
         place: &HistoryEntry,
     ) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
-        let depth = self.node(parent).depth.saturating_add(1);
-        self.nodes.push(Node::new(depth));
+        self.nodes.push(Node::new());
         self.places.push(place.clone());
         self.edges[edge.0 as usize].child = id;
         if parent != NodeId::ROOT {

@@ -1,6 +1,7 @@
 //! Nodes and edges.
 
-use rookery_common::chess::PackedMove;
+use rookery_common::chess::{GameResult, PackedMove};
+use shakmaty::Color;
 
 use super::Proof;
 use crate::evaluator::Wdl;
@@ -44,6 +45,15 @@ pub(crate) enum NodeKind {
 }
 
 impl NodeKind {
+    /// What a result that endgame tables know is for `mover`.
+    pub(crate) const fn by_tables(result: GameResult, mover: Color) -> Self {
+        match result.score_for(mover) {
+            1 => Self::TableWon,
+            0 => Self::TableDrawn,
+            _ => Self::TableLost,
+        }
+    }
+
     /// The value of a node that needs no evaluation, for its mover.
     pub(crate) const fn terminal(self) -> Option<Wdl> {
         match self {
@@ -70,8 +80,8 @@ pub(crate) struct Node {
     pub(super) first_edge: u32,
     /// How many edges it has: its legal moves, once known.
     pub(super) edge_count: u16,
-    /// Plies from the root.
-    pub(super) depth: u16,
+    /// Walks through this node whose leaves wait for their evaluation.
+    pub(crate) in_flight: u16,
     /// For [`NodeKind::Repeated`]: plies back to the earlier occurrence.
     pub(super) cycle: u16,
     /// What is proven of it; always open at the root, and where the solver is off.
@@ -80,7 +90,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(super) const fn new(depth: u16) -> Self {
+    pub(super) const fn new() -> Self {
         Self {
             visits: 0,
             q: 0.0,
@@ -88,7 +98,7 @@ impl Node {
             raw_q: 0.0,
             first_edge: 0,
             edge_count: 0,
-            depth,
+            in_flight: 0,
             cycle: 0,
             proof: Proof::Open,
             kind: NodeKind::New,
@@ -104,6 +114,12 @@ impl Node {
     /// Whether search goes on below it: it is evaluated, and its result is not proven.
     pub(crate) fn is_searched(&self) -> bool {
         self.kind == NodeKind::Open && self.proof == Proof::Open
+    }
+
+    /// Whether its value means something: not while its first evaluation is in flight. Without a
+    /// visit it counts as drawn, as what repeated a position that is now before the root.
+    pub(crate) const fn is_valued(&self) -> bool {
+        self.visits > 0 || self.in_flight == 0
     }
 
     /// Counts one visit of this value for the node's mover.

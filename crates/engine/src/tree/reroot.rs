@@ -21,9 +21,13 @@ impl Tree {
     fn copy_subtree(&self, root: NodeId, into: &mut Self) {
         into.clear();
         into.copy_node(self, root, 0);
-        let mut next = 0;
+        let (mut next, mut depth, mut level_end) = (0, 0, 1);
         while let Some(node) = into.nodes.get(next) {
-            let (first, count, depth) = (node.first_edge, node.edge_count, node.depth);
+            let (first, count) = (node.first_edge, node.edge_count);
+            if next == level_end {
+                depth += 1;
+                level_end = into.nodes.len();
+            }
             let old = first as usize..first as usize + usize::from(count);
             into.nodes[next].first_edge = into.edges.len() as u32;
             for edge in &self.edges[old] {
@@ -39,14 +43,13 @@ impl Tree {
         }
     }
 
-    /// Copies a node, its edges still pointing into `old`.
-    fn copy_node(&mut self, old: &Self, id: NodeId, depth: u16) -> NodeId {
+    /// Copies a node that is `depth` plies after the new root, its edges still pointing into `old`.
+    fn copy_node(&mut self, old: &Self, id: NodeId, depth: usize) -> NodeId {
         let mut node = *old.node(id);
-        node.depth = depth;
         // What repeated a position that is now before the root is no longer a repetition within
         // the search: the next visit looks at it as at a new one.
-        if node.kind == NodeKind::Repeated && node.cycle > depth {
-            node = Node::new(depth);
+        if node.kind == NodeKind::Repeated && usize::from(node.cycle) > depth {
+            node = Node::new();
         }
         self.nodes.push(node);
         self.places.push(old.place(id).clone());
@@ -90,10 +93,10 @@ mod tests {
     fn a_subtree_is_kept_whole() {
         let ((mut tree, key), mut spare) = (tree(1), Tree::default());
         tree.reroot(tree.edge_id(NodeId::ROOT, 1), &mut spare);
-        assert_eq!((tree.len(), tree.root().depth), (2, 0));
+        assert_eq!(tree.len(), 2);
         assert_eq!(tree.place(NodeId::ROOT).repetition_key(), key);
         let child = tree.edges(NodeId::ROOT)[2].child().unwrap();
-        assert_eq!((tree.node(child).visits, tree.node(child).depth), (7, 1));
+        assert_eq!(tree.node(child).visits, 7);
         assert_eq!(tree.edges(NodeId::ROOT)[0].child(), None);
     }
 

@@ -18,16 +18,19 @@ impl Tree {
             size_of::<Node>() + size_of::<HistoryEntry>() + MOVES_PER_NODE * size_of::<Edge>();
         let nodes = (bytes / node).max(LEAST_NODES);
         Self {
+            bounded: true,
             nodes: Vec::with_capacity(nodes),
             places: Vec::with_capacity(nodes),
             edges: Vec::with_capacity(nodes * MOVES_PER_NODE),
         }
     }
 
-    /// Whether this many more positions fit, however many moves they have.
+    /// Whether this many more positions fit, however many moves they have. A tree without bounds
+    /// grows.
     pub(crate) const fn has_room(&self, positions: usize) -> bool {
-        self.nodes.capacity() - self.nodes.len() >= positions
-            && self.edges.capacity() - self.edges.len() >= positions * MOST_MOVES
+        !self.bounded
+            || self.nodes.capacity() - self.nodes.len() >= positions
+                && self.edges.capacity() - self.edges.len() >= positions * MOST_MOVES
     }
 
     /// The share of the room that is used, 0 to 1.

@@ -28,10 +28,25 @@ fn puzzle_batch(spec: &NetworkSpec, count: usize, seed: u64) -> TrainBatch {
     let ahead = ahead.collect();
     TrainBatch {
         replies: random_replies(spec.policy.encoding.size(), count, &mut rng),
+        boards: (0..count)
+            .map(|place| Some(shown(&positions, place)))
+            .collect(),
         ahead,
         positions,
         policy,
         values,
+    }
+}
+
+/// Boards that two planes of the position show.
+fn shown(positions: &rookery_engine::Batch, place: usize) -> BoardsAhead {
+    let planes = positions.binary_of(place);
+    let classes = |plane: usize, class: u8| {
+        std::array::from_fn(|square| class * (planes[plane] >> square & 1) as u8)
+    };
+    BoardsAhead {
+        future: classes(0, 1),
+        last: classes(5, 12),
     }
 }
 
@@ -270,6 +285,12 @@ fn a_batch_whose_parts_do_not_fit_is_refused() {
     assert!(refuse(&|batch| batch.values[0].win = 2.0).contains("outside its range"));
     let extra = refuse(&|batch| batch.replies.push(&[0], &[1.0]));
     assert!(extra.contains("5 replies for 4"), "{extra}");
+    let few = refuse(&|batch| batch.boards.truncate(3));
+    assert!(few.contains("3 boards ahead for 4"), "{few}");
+    assert!(
+        refuse(&|batch| batch.boards[2].as_mut().unwrap().last[63] = 13)
+            .contains("outside its range")
+    );
     let other = small_specs().remove(1);
     assert!(refuse(&|batch| *batch = puzzle_batch(&other, 4, 1)).contains("takes lc0-112"));
 }
@@ -293,6 +314,7 @@ fn positions_without_a_policy_target_count_for_the_value_only() {
     rest.policy.drain(batch.positions.move_range(0));
     rest.values.remove(0);
     rest.ahead.remove(0);
+    rest.boards.remove(0);
     rest.replies.clear();
     assert!((loss_of_rest(&rest, &mut trainer) - without.policy).abs() < 1e-5);
 }
@@ -331,15 +353,28 @@ fn auxiliary_heads_learn_and_evaluation_does_not_know_them() {
     let batch = puzzle_batch(&spec, 48, 11);
     let mut trainer = trainer(&spec, Optimizer::AdamW);
     let first = trainer.measure(&batch).unwrap();
-    for (loss, at_least) in first.auxiliary.into_iter().zip([0.5, 0.9, 2.0]) {
+    for (loss, at_least) in first
+        .auxiliary
+        .into_iter()
+        .zip([0.5, 0.9, 2.0, 1.5, 1.5, 1.5])
+    {
         assert!(loss > at_least, "{first:?}");
     }
     for _ in 0..120 {
         trainer.step(&batch, 0.01).unwrap();
     }
     let last = trainer.measure(&batch).unwrap();
-    for (last, first) in last.auxiliary.into_iter().zip(first.auxiliary) {
-        assert!(last < 0.5 * first, "{first} to {last}");
+    for (head, (last, first)) in AuxiliaryHead::ALL
+        .into_iter()
+        .zip(last.auxiliary.into_iter().zip(first.auxiliary))
+    {
+        // A soft target is never certain.
+        let falls_to = if head == AuxiliaryHead::SoftPolicy {
+            0.8
+        } else {
+            0.5
+        };
+        assert!(last < falls_to * first, "{head:?}: {first} to {last}");
     }
 
     let bytes = trainer.averaged().unwrap().to_bytes().unwrap();
@@ -368,6 +403,7 @@ fn auxiliary_heads_learn_and_evaluation_does_not_know_them() {
     let untaught = [
         (without(|batch| batch.ahead.clear()), "moves-left"),
         (without(|batch| batch.replies.clear()), "opponent-reply"),
+        (without(|batch| batch.boards.clear()), "future-board"),
     ];
     for (batch, head) in untaught {
         let error = trainer.step(&batch, 0.01).unwrap_err().to_string();

@@ -3,7 +3,7 @@
 use rookery_common::chess::GameHistory;
 use rookery_common::network::NetworkSpec;
 use rookery_engine::{Batch, Wdl};
-use rookery_train::{Ahead, Replies, TrainBatch};
+use rookery_train::{Ahead, BoardsAhead, Replies, TrainBatch};
 use shakmaty::Position as _;
 
 /// The positions of games whose every move is the legal one in the middle of the list, or the one after it.
@@ -37,7 +37,12 @@ pub(crate) fn lessons(spec: &NetworkSpec, count: usize) -> TrainBatch {
         });
         replies.push(&[3, 5, place as u16 + 7], &[0.0, 1.0, 0.0]);
     }
+    let board = BoardsAhead {
+        future: [1; 64],
+        last: [12; 64],
+    };
     TrainBatch {
+        boards: vec![Some(board); positions.len()],
         positions,
         policy,
         values,

@@ -169,6 +169,7 @@ fn params(cli: &Cli) -> RunParams {
     params.selfplay.temperature = Temperature::NONE;
     params.selfplay.ply_limit = cli.plies;
     params.scheduling.puzzle_share = 0.0;
+    params.scheduling.anchor_share = 0.0;
     params.scheduling.selfplay_games = cli.games;
     params.matches.search = SearchParams {
         noise: None,

@@ -7,8 +7,8 @@ use shakmaty::Position;
 
 use super::*;
 use crate::evaluator::Wdl;
-use crate::search::expand::expand;
-use crate::search::{Purpose, Settings};
+use crate::search::walk::expand;
+use crate::search::{Limits, Purpose, Settings};
 use crate::testing::packed;
 use crate::tree::NodeKind;
 
@@ -187,6 +187,7 @@ fn noise_samples_moves_by_their_priors() {
         visits: 8,
         exploration: Exploration::Noisy,
         purpose: Purpose::Target,
+        limits: Limits::ONE_LEAF,
     };
     let (params, mut counts) = (params(50.0, 0.5), [0_u32; 4]);
     let mut rng = ChaCha8Rng::seed_from_u64(3);

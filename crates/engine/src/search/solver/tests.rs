@@ -151,7 +151,8 @@ fn moves_into_mate_are_neither_played_nor_learned() {
     }
 }
 
-/// Proofs follow from the children's; what is not proven is the mean of its visits.
+/// Proofs follow from the children's; what is not proven is the mean of its visits. In a kept tree, a
+/// child that once repeated what is now before the root has forgotten its visits, and its parent has not.
 fn check_tree(tree: &Tree, id: NodeId) {
     let node = tree.node(id);
     if id != NodeId::ROOT {
@@ -167,10 +168,15 @@ fn check_tree(tree: &Tree, id: NodeId) {
         Some(value) => assert_eq!(node.q, value.q()),
         None if node.kind == NodeKind::Open => {
             let visits: u32 = children.iter().map(|child| tree.node(*child).visits).sum();
-            assert_eq!(node.visits, 1 + visits);
+            assert!(node.visits > visits);
             let sum = |child: &NodeId| -tree.node(*child).q * tree.node(*child).visits as f32;
             let mean = (node.raw_q + children.iter().map(sum).sum::<f32>()) / node.visits as f32;
-            assert!((node.q - mean).abs() < 2e-3, "{} is not {mean}", node.q);
+            let forgotten = node.visits > 1 + visits;
+            assert!(
+                forgotten || (node.q - mean).abs() < 2e-3,
+                "{} is not {mean}",
+                node.q
+            );
         }
         None => {}
     }
@@ -207,6 +213,7 @@ proptest! {
         let root = roots()[usize::from(gumbel)].clone();
         let search = search(&game, &params(root, 120), &mut HandEvaluator::default());
         check_tree(&search.tree, NodeId::ROOT);
+        prop_assert_eq!(search.tree.root().visits, 1 + search.tree.child_visits().sum::<u32>());
         let won = matches!(search.proof, Some(Proof::Won(_)));
         if mates(&mut game.clone(), 1) {
             prop_assert_eq!(search.proof, Some(Proof::Won(1)));

@@ -4,7 +4,7 @@ use rookery_common::chess::GameHistory;
 use shakmaty::Position as _;
 
 use super::Searcher;
-use crate::tree::{Edge, NodeId};
+use crate::tree::Edge;
 
 impl Searcher {
     /// Makes the position on the board the root, with what is known of it.
@@ -14,35 +14,26 @@ impl Searcher {
                 self.play(game, game.plies() - plies - 1);
             }
         } else {
-            self.tree.clear();
+            self.search.clear();
         }
         self.game = game.clone();
         // Play may go on after a draw that nobody claimed.
-        if !self.tree.is_empty() && self.tree.root().kind.terminal().is_some() {
-            self.tree.clear();
-        }
-        if self.tree.is_empty() {
-            self.tree.plant(game.entry());
-            self.prepared = false;
+        let tree = self.search.tree();
+        if !tree.is_empty() && tree.root().kind.terminal().is_some() {
+            self.search.clear();
         }
     }
 
     /// Follows the move that led to the position `back` plies before the end of `game`.
     fn play(&mut self, game: &GameHistory, back: usize) {
         let reached = game.look_back(back).map(|(position, _)| position);
+        let tree = self.search.tree();
         let leads_there = |edge: &Edge| {
             let child = edge.child();
-            child.is_some_and(|child| Some(self.tree.place(child).position()) == reached)
+            child.is_some_and(|child| Some(tree.place(child).position()) == reached)
         };
-        let edges = self.tree.edges_of_root();
-        match edges.iter().position(leads_there) {
-            Some(place) => {
-                let edge = self.tree.edge_id(NodeId::ROOT, place);
-                self.tree.reroot(edge, &mut self.spare);
-            }
-            None => self.tree.clear(),
-        }
-        self.prepared = false;
+        let place = tree.edges_of_root().iter().position(leads_there);
+        self.search.descend(place, &mut self.spare);
     }
 }
 

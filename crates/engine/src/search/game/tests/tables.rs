@@ -41,10 +41,10 @@ fn a_leaf_that_tables_know_has_their_value() {
     assert_eq!(best.moves[0].to_string(), "Qa1xa2");
     assert_eq!((best.value, best.mate), (Wdl::WIN, None));
     assert_eq!(best.moves.len(), 1, "nothing is searched after it");
-    assert!(searcher.standing().table_hits > 0);
+    assert!(searcher.stats().table_hits > 0);
     assert!(!searcher.is_over(), "nobody knows how soon the mate is");
     let without = searched(&fen(CAPTURE), 4, 400);
-    assert_eq!(without.standing().table_hits, 0);
+    assert_eq!(without.stats().table_hits, 0);
     assert_ne!(without.lines(1)[0].value, Wdl::WIN);
 }
 
@@ -62,14 +62,14 @@ fn a_root_that_tables_hold_plays_only_their_moves_at_their_value() {
             assert_eq!(line.moves[0].role(), Role::King);
             assert_eq!(line.value, value);
         }
-        assert_eq!(searcher.standing().table_hits, 1);
+        assert_eq!(searcher.stats().table_hits, 1);
     }
     let many = searched_with(
         KingTables(GameResult::Draw),
         "4k3/pppp4/8/8/8/8/8/4K3 w - - 0 1",
         &[],
     );
-    assert_eq!(many.standing().table_hits, 0);
+    assert_eq!(many.stats().table_hits, 0);
 }
 
 #[test]

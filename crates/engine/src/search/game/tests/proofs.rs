@@ -23,7 +23,7 @@ fn mates_are_proven_and_counted() {
         let mut searcher = searcher();
         searcher.begin(&game, &[]);
         run(&mut searcher, &mut UniformEvaluator::default(), 8, 50_000);
-        assert_eq!(searcher.standing().mate, Some(moves), "{text}");
+        assert_eq!(searcher.stats().mate, Some(moves), "{text}");
         let line = searcher.lines(1).remove(0);
         assert_eq!(line.mate, Some(moves));
         let mut end = game.clone();
@@ -32,7 +32,7 @@ fn mates_are_proven_and_counted() {
             end.position().is_checkmate(),
             "{text}: the line ends in mate"
         );
-        assert_eq!(searcher.lead(), Lead::Decided);
+        assert_eq!(searcher.margin(), BestMoveMargin::Decided);
         check_tree(&searcher, NodeId::ROOT);
     }
 }
@@ -65,7 +65,7 @@ fn a_small_ending_that_is_drawn_is_exhausted() {
     searcher.begin(&GameHistory::default(), &[]);
     assert!(!searcher.is_exhausted());
     run(&mut searcher, &mut HandEvaluator::default(), 1, 100);
-    searcher.tree.node_mut(NodeId::ROOT).visits = MOST_VISITS;
+    searcher.search.tree.node_mut(NodeId::ROOT).visits = MOST_VISITS;
     assert!(searcher.is_exhausted());
 }
 
@@ -81,15 +81,15 @@ fn lines_show_moves_that_lose_and_none_that_was_never_visited() {
     };
     let mut shown = first_moves(&searcher);
     assert!((2..20).contains(&shown.len()), "{shown:?}");
-    let edges = searcher.tree.edges_of_root();
+    let edges = searcher.search.tree.edges_of_root();
     let visited: Vec<NodeId> = edges.iter().filter_map(Edge::child).collect();
     let best = edges[searcher.ranked(NodeId::ROOT)[0]].child().unwrap();
-    searcher.tree.node_mut(best).proof = Proof::Won(1);
+    searcher.search.tree.node_mut(best).proof = Proof::Won(1);
     // It is the last line now.
     shown.rotate_left(1);
     assert_eq!(first_moves(&searcher), shown);
     for node in visited {
-        searcher.tree.node_mut(node).proof = Proof::Won(1);
+        searcher.search.tree.node_mut(node).proof = Proof::Won(1);
     }
     let lines = searcher.lines(50);
     assert_eq!((lines[0].visits, lines[0].mate), (0, None));
@@ -99,27 +99,27 @@ fn lines_show_moves_that_lose_and_none_that_was_never_visited() {
 
 #[test]
 fn with_the_solver_mates_are_seen_a_move_earlier() {
-    let config = Config {
+    let config = SearcherConfig {
         params: SearchParams {
             noise: None,
             solver: true,
             ..SearchParams::default()
         },
-        ..Config::default()
+        ..SearcherConfig::default()
     };
     for (text, moves) in MATES {
         let game = fen(text);
-        let mut visits = [&Config::default(), &config].map(|config| {
+        let mut visits = [&SearcherConfig::default(), &config].map(|config| {
             let mut searcher = Searcher::new(config.clone(), None, 1);
             searcher.begin(&game, &[]);
             run(&mut searcher, &mut UniformEvaluator::default(), 4, 50_000);
-            assert_eq!(searcher.standing().mate, Some(moves), "{text}");
+            assert_eq!(searcher.stats().mate, Some(moves), "{text}");
             let mut end = game.clone();
             let line = searcher.lines(1).remove(0);
             line.moves.iter().for_each(|m| end.push(*m));
             assert!(end.position().is_checkmate(), "{text}: {:?}", line.moves);
             check_tree(&searcher, NodeId::ROOT);
-            searcher.standing().new_visits
+            searcher.stats().new_visits
         });
         if moves > 1 {
             visits.reverse();

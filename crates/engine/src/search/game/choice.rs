@@ -3,13 +3,13 @@
 use shakmaty::Move;
 
 use super::Searcher;
-use super::select::is_allowed;
 use crate::play::sample;
+use crate::search::puct::is_allowed;
 use crate::tree::{Edge, NodeId, Proof};
 
 /// How far the best move is ahead of the second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lead {
+pub enum BestMoveMargin {
     /// No other move can become best: it is the only one, or its result is proven.
     Decided,
     /// By this many visits.
@@ -32,7 +32,7 @@ impl Searcher {
         let Some(child) = edge.child() else {
             return Rank::Searched(0, -2.0, edge.prior);
         };
-        let node = self.tree.node(child);
+        let node = self.search.tree.node(child);
         match node.proof {
             Proof::Won(plies) => Rank::Loses(plies),
             Proof::Lost(plies) => Rank::Wins(-i32::from(plies)),
@@ -42,9 +42,9 @@ impl Searcher {
 
     /// The places of a node's moves, the best first; at the root only those that are allowed.
     pub(super) fn ranked(&self, at: NodeId) -> Vec<usize> {
-        let edges = self.tree.edges(at);
+        let edges = self.search.tree.edges(at);
         let counts =
-            |place: &usize| at != NodeId::ROOT || is_allowed(&edges[*place], &self.allowed);
+            |place: &usize| at != NodeId::ROOT || is_allowed(&edges[*place], &self.search.allowed);
         let mut places: Vec<usize> = (0..edges.len()).filter(counts).collect();
         let rank = |place: &usize| self.rank(&edges[*place]);
         places.sort_by(|a, b| {
@@ -55,22 +55,22 @@ impl Searcher {
     }
 
     /// How far the best move is ahead.
-    pub fn lead(&self) -> Lead {
-        let edges = self.tree.edges_of_root();
+    pub fn margin(&self) -> BestMoveMargin {
+        let edges = self.search.tree.edges_of_root();
         let ranked = self.ranked(NodeId::ROOT);
         let rank = |place: usize| ranked.get(place).map(|place| self.rank(&edges[*place]));
         match (rank(0), rank(1)) {
             (Some(Rank::Searched(best, ..)), Some(Rank::Searched(second, ..))) => {
-                Lead::Visits(best - second)
+                BestMoveMargin::Visits(best - second)
             }
-            _ => Lead::Decided,
+            _ => BestMoveMargin::Decided,
         }
     }
 
     /// Whether the move that is best by visits is also the one of highest value among those that
     /// were visited as much as a tenth of that.
     pub fn is_settled(&self) -> bool {
-        let edges = self.tree.edges_of_root();
+        let edges = self.search.tree.edges_of_root();
         let ranks = || {
             let ranked = self.ranked(NodeId::ROOT).into_iter();
             ranked.map(|place| self.rank(&edges[place]))
@@ -86,7 +86,7 @@ impl Searcher {
     /// `visits^(1 / temperature)`, of the moves that do not lose for certain. None before the
     /// root's evaluation.
     pub fn choose(&mut self, temperature: f32) -> Option<Move> {
-        let edges = self.tree.edges_of_root();
+        let edges = self.search.tree.edges_of_root();
         let ranked = self.ranked(NodeId::ROOT);
         let weights: Vec<f64> = ranked
             .iter()

@@ -21,7 +21,7 @@ pub struct Line {
 
 /// Where a search stands.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Standing {
+pub struct SearchStats {
     /// Mean length of this search's walks, in plies, rounded up.
     pub depth: u32,
     /// The longest of them.
@@ -38,7 +38,7 @@ pub struct Standing {
     pub mate: Option<i32>,
     /// Whether the last visits have hardly changed the distribution of all, as the configuration's `kld_stop` says;
     /// false without one.
-    pub calm: bool,
+    pub kld_converged: bool,
 }
 
 impl Searcher {
@@ -46,7 +46,7 @@ impl Searcher {
     /// at least once the root is evaluated: where all visited moves lose for certain, a move that was never
     /// visited is best.
     pub fn lines(&self, count: usize) -> Vec<Line> {
-        let edges = self.tree.edges_of_root();
+        let edges = self.search.tree.edges_of_root();
         let ranked = self.ranked(NodeId::ROOT).into_iter().enumerate();
         ranked
             .filter(|(rank, place)| *rank == 0 || edges[*place].child().is_some())
@@ -56,15 +56,15 @@ impl Searcher {
     }
 
     fn line(&self, place: usize) -> Line {
-        let edge = &self.tree.edges_of_root()[place];
+        let edge = &self.search.tree.edges_of_root()[place];
         let child = edge.child();
-        let stats = child.map(|child| self.tree.node(child));
+        let stats = child.map(|child| self.search.tree.node(child));
         let searched = match stats {
             Some(node) if node.visits > 0 => node.value().flipped(),
-            _ => self.tree.root().value(),
+            _ => self.search.tree.root().value(),
         };
         let value = self.known_value.unwrap_or(searched);
-        let proof = self.tree.proof_after(edge);
+        let proof = self.search.tree.proof_after(edge);
         Line {
             moves: self.moves_from(place),
             visits: stats.map_or(0, |node| node.visits),
@@ -78,7 +78,7 @@ impl Searcher {
         let mut position = self.game.position().clone();
         let (mut at, mut next, mut moves) = (NodeId::ROOT, Some(place), Vec::new());
         while let Some(place) = next {
-            let edge = &self.tree.edges(at)[place];
+            let edge = &self.search.tree.edges(at)[place];
             let m = edge.packed.unpack(&position);
             position.play_unchecked(m);
             moves.push(m);
@@ -92,31 +92,26 @@ impl Searcher {
 
     /// Whether a move was visited, or mates.
     fn is_known(&self, at: NodeId, place: usize) -> bool {
-        let child = self.tree.edges(at)[place].child();
+        let child = self.search.tree.edges(at)[place].child();
         child.is_some_and(|child| {
-            let node = self.tree.node(child);
+            let node = self.search.tree.node(child);
             node.visits > 0 || node.proof != Proof::Open
         })
     }
 
     /// Where the search stands.
-    pub fn standing(&self) -> Standing {
-        let counts = &self.counts;
-        let depth = counts.depths.div_ceil(counts.walks.max(1)).max(1);
-        let visits = if self.tree.is_empty() {
-            0
-        } else {
-            self.tree.root().visits
-        };
-        Standing {
+    pub fn stats(&self) -> SearchStats {
+        let counts = &self.search.counts;
+        let depth = counts.depths.div_ceil(counts.visits.max(1)).max(1);
+        SearchStats {
             depth: u32::try_from(depth).unwrap_or(u32::MAX),
             deepest: u32::try_from(counts.deepest.max(1)).unwrap_or(u32::MAX),
-            visits,
-            new_visits: counts.walks,
+            visits: self.visits(),
+            new_visits: counts.visits,
             table_hits: counts.table_hits,
-            fullness: self.tree.fullness(),
-            mate: mate_of(self.root_proof),
-            calm: self.calm,
+            fullness: self.search.tree.fullness(),
+            mate: self.search.proof.and_then(mate_of),
+            kld_converged: self.kld_converged,
         }
     }
 }

@@ -1,6 +1,7 @@
-//! Batched search is right: equal to plain search, no traces of batches, certain mates, reuse.
+//! Searches of a game are right: no traces of batches, certain mates, reuse.
 
 use proptest::prelude::*;
+use rookery_common::chess::PackedMove;
 use rookery_common::chess::moves::{canonical_moves, parse_uci, uci};
 use rookery_common::params::{KldStop, Noise};
 use shakmaty::{CastlingMode, Position as _};
@@ -8,9 +9,9 @@ use shakmaty::{CastlingMode, Position as _};
 use super::*;
 use crate::dummy::{HandEvaluator, UniformEvaluator};
 use crate::evaluator::{Evaluator, Wdl};
-use crate::search::{Budget, Exploration, Purpose, Search, Settings, Step};
+use crate::search::{Exploration, testing};
 use crate::testing::{fen, random_game};
-use crate::tree::Edge;
+use crate::tree::{Edge, NodeId, NodeKind, Proof};
 
 mod batches;
 mod choices;
@@ -18,7 +19,7 @@ mod proofs;
 mod tables;
 
 fn searcher() -> Searcher {
-    Searcher::new(Config::default(), None, 1)
+    Searcher::new(SearcherConfig::default(), None, 1)
 }
 
 /// Searches until this many visits are done, or nothing is left to search.
@@ -27,12 +28,12 @@ fn run(searcher: &mut Searcher, evaluator: &mut dyn Evaluator, leaves: usize, vi
     let mut answer = Evaluations::default();
     while !searcher.is_over() && !searcher.is_full(1) && searcher.planned_visits() < visits {
         let visits = visits - searcher.planned_visits();
-        searcher.gather(Room { leaves, visits }, &mut gathered);
+        searcher.gather(GatherBudget { leaves, visits }, &mut gathered);
         evaluator.evaluate(gathered.batch(), &mut answer).unwrap();
         searcher.apply(&mut gathered, &answer).unwrap();
-        assert_eq!(searcher.under_way, 0);
+        assert_eq!(searcher.search.in_flight, 0);
     }
-    assert_eq!(searcher.virtual_loss.all_in_flight(), 0, "no trace is left");
+    assert_eq!(searcher.search.tree.all_in_flight(), 0, "no trace is left");
 }
 
 fn searched(game: &GameHistory, leaves: usize, visits: u32) -> Searcher {
@@ -44,7 +45,7 @@ fn searched(game: &GameHistory, leaves: usize, visits: u32) -> Searcher {
 
 /// Visits are the children's and one, values their mean; proofs follow from the children's.
 fn check_tree(searcher: &Searcher, id: NodeId) {
-    let (tree, node) = (&searcher.tree, searcher.tree.node(id));
+    let (tree, node) = (&searcher.search.tree, searcher.search.tree.node(id));
     if node.kind != NodeKind::Open {
         return;
     }
@@ -69,11 +70,11 @@ fn check_tree(searcher: &Searcher, id: NodeId) {
 
 fn visits(searcher: &Searcher) -> Vec<(Move, u32, Option<f32>)> {
     let position = searcher.game.position();
-    let edges = searcher.tree.edges_of_root();
+    let edges = searcher.search.tree.edges_of_root();
     let of = |m: Move| {
         let packed = PackedMove::pack(m);
         let child = edges.iter().find(|edge| edge.packed == packed)?.child()?;
-        let node = searcher.tree.node(child);
+        let node = searcher.search.tree.node(child);
         Some((node.visits, -node.q))
     };
     canonical_moves(position)

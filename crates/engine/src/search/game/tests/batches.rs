@@ -3,26 +3,14 @@
 use super::*;
 
 fn plain_search(game: &GameHistory, visits: u32) -> Vec<(Move, u32, Option<f32>)> {
-    let params = Config::default().params;
-    let settings = Settings::new(&params);
+    let settings = Settings::new(&SearcherConfig::default().params);
     let budget = Budget {
-        settings: &settings,
         visits,
-        exploration: Exploration::Plain,
-        purpose: Purpose::Target,
+        ..testing::budget(&settings, Purpose::Target, Exploration::Plain)
     };
-    let (mut search, mut game) = (Search::default(), game.clone());
+    let mut search = Search::default();
     let mut evaluator = HandEvaluator::default();
-    let mut batch = crate::Batch::new(evaluator.input(), evaluator.policy());
-    let (mut answer, mut moves) = (Evaluations::default(), Vec::new());
-    let mut rng = ChaCha8Rng::seed_from_u64(0);
-    while search.step(&mut game, &budget, &mut rng, &mut moves) == Step::Ask {
-        batch.clear();
-        batch.push_packed(&game, moves.iter().copied());
-        search.rewind(&mut game);
-        evaluator.evaluate(&batch, &mut answer).unwrap();
-        search.answer(&answer.logits, answer.values[0], budget.settings);
-    }
+    testing::drive(&mut search, &mut game.clone(), &budget, &mut evaluator);
     let summary = search.summary(game.position());
     summary.moves.iter().map(|m| (m.m, m.visits, m.q)).collect()
 }
@@ -35,7 +23,7 @@ proptest! {
         prop_assume!(game.end().is_none());
         let searcher = searched(&game, 1, 150);
         // Proofs, which plain search does not know, change what is visited.
-        let proven = searcher.tree.ids().any(|id| searcher.tree.node(id).proof != Proof::Open);
+        let proven = searcher.search.tree.ids().any(|id| searcher.search.tree.node(id).proof != Proof::Open);
         prop_assume!(!proven);
         prop_assert_eq!(visits(&searcher), plain_search(&game, 150));
     }
@@ -47,7 +35,7 @@ proptest! {
         check_tree(&searcher, NodeId::ROOT);
         if !searcher.is_over() {
             let spent: u32 = visits(&searcher).iter().map(|(_, visits, _)| visits).sum();
-            prop_assert_eq!((spent, searcher.counts.visits), (300, 300));
+            prop_assert_eq!((spent, searcher.search.counts.spent), (300, 300));
         }
     }
 
@@ -65,7 +53,7 @@ proptest! {
                 break;
             }
             searcher.begin(&game, &[]);
-            prop_assert_eq!(searcher.standing().visits, kept);
+            prop_assert_eq!(searcher.stats().visits, kept);
             prop_assert_eq!(searcher.is_over(), line.mate.is_some() || line.value.draw == 1.0);
             run(&mut searcher, &mut HandEvaluator::default(), leaves, 300);
         }
@@ -79,7 +67,7 @@ fn a_batch_goes_to_different_leaves() {
     let mut evaluator = HandEvaluator::default();
     run(&mut searcher, &mut evaluator, 1, 50);
     let mut gathered = Gathered::new(&evaluator);
-    let room = Room {
+    let room = GatherBudget {
         leaves: 16,
         visits: 100,
     };
@@ -90,12 +78,8 @@ fn a_batch_goes_to_different_leaves() {
     let mut second = Gathered::new(&evaluator);
     searcher.gather(room, &mut second);
     let ends = |gathered: &Gathered| {
-        let last = |path: &[NodeId]| path[path.len() - 1].index();
-        gathered
-            .leaves
-            .iter()
-            .map(last)
-            .collect::<std::collections::HashSet<_>>()
+        let leaves = gathered.pending.leaf_indices();
+        leaves.collect::<std::collections::HashSet<_>>()
     };
     assert_eq!(ends(&gathered).len(), 16);
     assert!(ends(&gathered).is_disjoint(&ends(&second)));
@@ -104,7 +88,7 @@ fn a_batch_goes_to_different_leaves() {
         evaluator.evaluate(gathered.batch(), &mut answer).unwrap();
         searcher.apply(gathered, &answer).unwrap();
     }
-    assert_eq!(searcher.virtual_loss.all_in_flight(), 0);
+    assert_eq!(searcher.search.tree.all_in_flight(), 0);
     check_tree(&searcher, NodeId::ROOT);
 }
 
@@ -116,7 +100,7 @@ fn a_batch_that_failed_is_searched_again() {
     let mut evaluator = HandEvaluator::default();
     let mut gathered = Gathered::new(&evaluator);
     for _ in 0..3 {
-        let room = Room {
+        let room = GatherBudget {
             leaves: 8,
             visits: 100,
         };
@@ -124,7 +108,7 @@ fn a_batch_that_failed_is_searched_again() {
         assert!(!gathered.batch().is_empty());
         let refused = searcher.apply(&mut gathered, &Evaluations::default());
         assert!(refused.is_err());
-        assert_eq!(searcher.virtual_loss.all_in_flight(), 0);
+        assert_eq!(searcher.search.tree.all_in_flight(), 0);
         let visits = searcher.planned_visits() + 20;
         run(&mut searcher, &mut evaluator, 4, visits);
         check_tree(&searcher, NodeId::ROOT);
@@ -138,7 +122,7 @@ fn answers_for_another_tree_are_dropped() {
     let mut evaluator = HandEvaluator::default();
     let mut gathered = Gathered::new(&evaluator);
     searcher.gather(
-        Room {
+        GatherBudget {
             leaves: 1,
             visits: 9,
         },
@@ -148,7 +132,7 @@ fn answers_for_another_tree_are_dropped() {
     evaluator.evaluate(gathered.batch(), &mut answer).unwrap();
     searcher.begin(&fen("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1"), &[]);
     searcher.apply(&mut gathered, &answer).unwrap();
-    assert_eq!(searcher.standing().visits, 0);
+    assert_eq!(searcher.stats().visits, 0);
 }
 
 #[test]
@@ -157,7 +141,7 @@ fn known_positions_take_no_room_in_a_batch() {
     let game = fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1");
     let mut evaluator = HandEvaluator::default();
     let mut search = |leaves| {
-        let mut searcher = Searcher::new(Config::default(), Some(Arc::clone(&cache)), 1);
+        let mut searcher = Searcher::new(SearcherConfig::default(), Some(Arc::clone(&cache)), 1);
         searcher.begin(&game, &[]);
         run(&mut searcher, &mut evaluator, leaves, 400);
         visits(&searcher)

@@ -2,13 +2,15 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use rookery_common::chess::GameHistory;
+use rookery_common::chess::{GameHistory, PackedMove};
 use rookery_common::params::{RootSearch, SearchParams};
 use shakmaty::{Move, Position as _};
 
+use super::{
+    Budget, Exploration, Limits, MoveSummary, Pending, Purpose, Scratch, Search, Settings, Summary,
+};
 use crate::branch::Branch;
 use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
-use crate::search::{Budget, Exploration, MoveSummary, Purpose, Search, Settings, Step, Summary};
 
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +59,7 @@ pub struct MoveReport {
 /// use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 /// use rookery_common::params::SearchParams;
 /// use rookery_engine::dummy::HandEvaluator;
-/// use rookery_engine::single::search_position;
+/// use rookery_engine::search::search_position;
 ///
 /// let game = GameHistory::from_fen("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1").unwrap();
 /// let mut evaluator = HandEvaluator::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858);
@@ -141,11 +143,12 @@ fn budget(settings: &Settings, visits: u32) -> Budget<'_> {
         visits,
         exploration: Exploration::Plain,
         purpose: Purpose::Target,
+        limits: Limits::ONE_LEAF,
     }
 }
 
-/// Steps searches to the end of their budget, a leaf of each in every batch. The games come back
-/// as they were.
+/// Searches positions to the end of their budget, a leaf of each in every batch. The games come
+/// back as they were.
 fn drive(
     searches: &mut [Search],
     games: &mut [GameHistory],
@@ -154,31 +157,26 @@ fn drive(
 ) -> Result<(), EvaluatorError> {
     // A search without noise draws no random numbers.
     let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let mut moves = Vec::new();
+    let mut scratch = Scratch::default();
+    let mut pending: Vec<Pending> = searches.iter().map(|_| Pending::default()).collect();
     let mut batch = Batch::new(evaluator.input(), evaluator.policy());
     let mut answer = Evaluations::default();
-    let mut waiting: Vec<usize> = Vec::new();
     loop {
         batch.clear();
-        waiting.clear();
-        for (index, (search, game)) in searches.iter_mut().zip(&mut *games).enumerate() {
-            if search.step(game, budget, &mut rng, &mut moves) == Step::Ask {
+        for ((search, game), pending) in searches.iter_mut().zip(&mut *games).zip(&mut pending) {
+            let ask = |game: &GameHistory, moves: &[PackedMove], _: &mut Evaluations| {
                 batch.push_packed(game, moves.iter().copied());
-                search.rewind(game);
-                waiting.push(index);
-            }
+                false
+            };
+            search.gather(game, budget, &mut rng, pending, &mut scratch, ask);
         }
-        if waiting.is_empty() {
+        if batch.is_empty() {
             return Ok(());
         }
         evaluator.evaluate(&batch, &mut answer)?;
-        if answer.values.len() != batch.len() || answer.logits.len() != batch.moves().len() {
-            let text = "the answer does not fit the question";
-            return Err(EvaluatorError(text.to_owned()));
-        }
-        for (place, index) in waiting.iter().enumerate() {
-            let logits = &answer.logits[batch.move_range(place)];
-            searches[*index].answer(logits, answer.values[place], budget.settings);
+        let mut answers = answer.of_batch(&batch)?;
+        for (search, pending) in searches.iter_mut().zip(&mut pending) {
+            search.apply(pending, budget.settings, &mut answers);
         }
     }
 }

@@ -23,7 +23,7 @@ fn only_the_allowed_moves_are_played() {
     assert_eq!(searcher.lines(9).len(), 2);
     searcher.begin(&game, &[]);
     run(&mut searcher, &mut evaluator, 4, 200);
-    assert_eq!(searcher.standing().mate, Some(1), "all moves count again");
+    assert_eq!(searcher.stats().mate, Some(1), "all moves count again");
 }
 
 #[test]
@@ -42,9 +42,9 @@ fn play_goes_on_after_a_draw_that_nobody_claimed() {
 
 #[test]
 fn a_small_tree_fills_and_search_ends_there() {
-    let config = Config {
+    let config = SearcherConfig {
         tree_bytes: 0,
-        ..Config::default()
+        ..SearcherConfig::default()
     };
     let mut searcher = Searcher::new(config, None, 1);
     searcher.begin(&GameHistory::default(), &[]);
@@ -53,7 +53,7 @@ fn a_small_tree_fills_and_search_ends_there() {
     let mut answer = Evaluations::default();
     for _ in 0..1000 {
         searcher.gather(
-            Room {
+            GatherBudget {
                 leaves: 16,
                 visits: 1000,
             },
@@ -62,8 +62,8 @@ fn a_small_tree_fills_and_search_ends_there() {
         evaluator.evaluate(gathered.batch(), &mut answer).unwrap();
         searcher.apply(&mut gathered, &answer).unwrap();
     }
-    assert!(searcher.is_full(16) && searcher.standing().fullness > 0.7);
-    assert!(searcher.tree.memory() < 2 << 20);
+    assert!(searcher.is_full(16) && searcher.stats().fullness > 0.7);
+    assert!(searcher.search.tree.memory() < 2 << 20);
     check_tree(&searcher, NodeId::ROOT);
 }
 
@@ -81,13 +81,13 @@ fn temperature_draws_moves_by_their_visits() {
 
 #[test]
 fn noise_is_mixed_in_when_asked_for() {
-    let mut config = Config::default();
+    let mut config = SearcherConfig::default();
     config.params.noise = Some(Noise::default());
     let priors = |seed| {
         let mut searcher = Searcher::new(config.clone(), None, seed);
         searcher.begin(&GameHistory::default(), &[]);
         run(&mut searcher, &mut UniformEvaluator::default(), 4, 20);
-        let edges = searcher.tree.edges_of_root().iter();
+        let edges = searcher.search.tree.edges_of_root().iter();
         edges.map(|edge| edge.prior).collect::<Vec<f32>>()
     };
     assert!(priors(1)[0] > 0.06, "{:?}", priors(1));
@@ -99,21 +99,21 @@ fn the_lead_is_the_visits_between_the_best_two() {
     let searcher = searched(&fen("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1"), 4, 300);
     let lines = searcher.lines(2);
     assert_eq!(
-        searcher.lead(),
-        Lead::Visits(lines[0].visits - lines[1].visits)
+        searcher.margin(),
+        BestMoveMargin::Visits(lines[0].visits - lines[1].visits)
     );
     let game = GameHistory::default();
     let only = parse_uci(game.position(), "e2e4").unwrap();
     let mut searcher = self::searcher();
     searcher.begin(&game, &[only]);
     run(&mut searcher, &mut HandEvaluator::default(), 4, 20);
-    assert_eq!(searcher.lead(), Lead::Decided);
+    assert_eq!(searcher.margin(), BestMoveMargin::Decided);
 }
 
 #[test]
 fn a_search_is_calm_once_more_visits_hardly_change_their_distribution() {
     let calm = |minimum_gain, visits| {
-        let mut config = Config::default();
+        let mut config = SearcherConfig::default();
         config.params.kld_stop = Some(KldStop {
             minimum_gain,
             interval: 20,
@@ -121,13 +121,17 @@ fn a_search_is_calm_once_more_visits_hardly_change_their_distribution() {
         let mut searcher = Searcher::new(config, None, 1);
         searcher.begin(&GameHistory::default(), &[]);
         run(&mut searcher, &mut HandEvaluator::default(), 4, visits);
-        let calm = searcher.standing().calm;
+        let calm = searcher.stats().kld_converged;
         searcher.begin(&GameHistory::default(), &[]);
-        assert!(!searcher.standing().calm, "another search has begun");
+        assert!(!searcher.stats().kld_converged, "another search has begun");
         calm
     };
     assert!(!calm(1.0, 20), "there is nothing to compare with");
     assert!(calm(1.0, 60));
     assert!(!calm(0.0, 400), "some change is left");
-    assert!(!searched(&GameHistory::default(), 4, 60).standing().calm);
+    assert!(
+        !searched(&GameHistory::default(), 4, 60)
+            .stats()
+            .kld_converged
+    );
 }

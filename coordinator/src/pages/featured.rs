@@ -1,0 +1,163 @@
+//! The game of the day: of the best network's wins, the one in which it was least in trouble.
+
+use askama::Template;
+use jiff::Timestamp;
+use rookery_common::chess::{GameResult, Termination};
+use rookery_common::chunk::Side;
+use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::matches::GameInfo;
+
+use super::PagesState;
+use super::board::{Board, squares};
+use super::digests::Digested;
+use super::error::PageError;
+use super::text;
+use crate::api::games::listed;
+use crate::db::GameFilter;
+
+/// Match games of the best network among which it is looked for, the newest.
+const GAMES: u32 = 60;
+/// Shorter games show little, longer ones are dull.
+const PLIES: std::ops::RangeInclusive<u32> = 30..=160;
+
+/// The game as the overview shows it.
+#[derive(Template)]
+#[template(path = "featured.html")]
+pub(super) struct Featured {
+    game: GameInfo,
+    winner: NetworkNumber,
+    loser: NetworkNumber,
+    color: &'static str,
+    /// What the loser could hope for at most, in percent of the points.
+    hope: f64,
+    board: Board,
+}
+
+/// The game of the day; none if the best network has won none lately.
+pub(super) async fn find(
+    state: &PagesState,
+    run: &RunName,
+    best: NetworkNumber,
+) -> Result<Option<Featured>, PageError> {
+    let filter = GameFilter {
+        run: Some(run.clone()),
+        network: Some(best),
+        kind: Some(WorkKind::Match),
+        limit: GAMES,
+        ..GameFilter::default()
+    };
+    let mut games = listed(&state.db, &state.listing, filter).await?;
+    games.retain(|game| winner_of(game) == Some(best) && is_telling(game));
+    let games = state.digests.of(state, games).await;
+    Ok(pick(&games, state.now()).map(|game| Featured::new(game, best)))
+}
+
+const fn winner_of(game: &GameInfo) -> Option<NetworkNumber> {
+    match game.result {
+        GameResult::WhiteWins => Some(game.white),
+        GameResult::BlackWins => Some(game.black),
+        GameResult::Draw => None,
+    }
+}
+
+fn is_telling(game: &GameInfo) -> bool {
+    let by_strength = matches!(
+        game.termination,
+        Termination::Checkmate | Termination::Resignation
+    );
+    by_strength && PLIES.contains(&game.plies)
+}
+
+/// The cleanest game of the newest day that is over, or else of today. Games come with the newest first.
+fn pick(games: &[Digested], now: Timestamp) -> Option<&Digested> {
+    let today = now.strftime("%Y-%m-%d").to_string();
+    let day = |game: &&Digested| game.info.accepted_at.chars().take(10).collect::<String>();
+    let over = games
+        .iter()
+        .map(|game| day(&game))
+        .find(|day| *day != today);
+    let chosen = over.unwrap_or(today);
+    let of_day = games.iter().filter(|game| day(game) == chosen);
+    of_day
+        .filter_map(|game| Some((game, game.digest.peak?.value)))
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(game, _)| game)
+}
+
+impl Featured {
+    fn new(game: &Digested, winner: NetworkNumber) -> Self {
+        let info = game.info.clone();
+        let (color, below, loser) = match info.result {
+            GameResult::BlackWins => ("Black", Side::Black, info.white),
+            _ => ("White", Side::White, info.black),
+        };
+        let (position, last) = &game.digest.end;
+        let marked = last.map(squares).unwrap_or_default();
+        Self {
+            winner,
+            loser,
+            color,
+            hope: game
+                .digest
+                .peak
+                .map_or(50.0, |peak| 50.0 * (1.0 + f64::from(peak.value))),
+            board: Board::new(position, &marked, below),
+            game: info,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use shakmaty::Chess;
+
+    use super::*;
+    use crate::pages::digests::{Digest, Peak};
+
+    fn game(id: i64, day: &str, value: f32) -> Digested {
+        let info = json!({
+            "id": id, "run": "main", "kind": "match", "white": 3, "black": 1, "result": "white-wins",
+            "termination": "checkmate", "plies": 57, "contributor": "ada", "chunk": "0".repeat(64),
+            "place": 0, "accepted_at": format!("{day}T10:00:00Z"),
+        });
+        let digest = Digest {
+            opening: None,
+            peak: Some(Peak { ply: 9, value }),
+            end: (Chess::default(), None),
+        };
+        Digested {
+            info: serde_json::from_value(info).unwrap(),
+            digest: Arc::new(digest),
+        }
+    }
+
+    #[test]
+    fn the_cleanest_game_of_the_last_whole_day_is_shown() {
+        let now: Timestamp = "2030-01-03T12:00:00Z".parse().unwrap();
+        let games = [
+            game(5, "2030-01-03", -0.9),
+            game(4, "2030-01-02", 0.3),
+            game(3, "2030-01-02", -0.2),
+            game(2, "2030-01-01", -0.8),
+        ];
+        let picked = |games: &[Digested]| pick(games, now).map(|game| game.info.id.0);
+        assert_eq!(picked(&games), Some(3));
+        assert_eq!(picked(&games[..1]), Some(5), "none of an earlier day");
+        assert_eq!(picked(&[]), None);
+    }
+
+    #[test]
+    fn it_is_told_from_the_winners_side() {
+        let mut won = game(1, "2030-01-01", -0.5);
+        won.info.result = GameResult::BlackWins;
+        (won.info.white, won.info.black) = (NetworkNumber(1), NetworkNumber(3));
+        assert_eq!(winner_of(&won.info), Some(NetworkNumber(3)));
+        let told = Featured::new(&won, NetworkNumber(3)).render().unwrap();
+        assert!(told.contains("with Black"), "{told}");
+        assert!(told.contains("25 %"), "{told}");
+    }
+}

@@ -1,0 +1,197 @@
+//! Match games that are worth a look: turnarounds, an upset, the shortest mate and the longest.
+
+use rookery_common::chess::{GameResult, Termination};
+use rookery_common::ids::RunName;
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::matches::GameInfo;
+use rookery_common::protocol::networks::NetworkInfo;
+
+use super::digests::Digested;
+use super::error::PageError;
+use super::{PagesState, text};
+use crate::api::games::listed;
+use crate::db::GameFilter;
+
+/// Match games among which they are looked for, the newest.
+const GAMES: u32 = 500;
+/// Decided ones among which turnarounds are looked for: their chunks are read.
+const READ: usize = 120;
+/// Turnarounds that are told.
+const TURNS: usize = 3;
+/// What the side that lost was expected to score at least, -1 to 1, in a turnaround.
+const TURN: f32 = 0.3;
+/// Who wins against somebody so many points stronger has caused an upset.
+const UPSET: f64 = 50.0;
+
+/// A game that is worth a look.
+pub(super) struct Instructive {
+    pub(super) game: GameInfo,
+    pub(super) result: &'static str,
+    pub(super) why: String,
+    /// The ply at which it is, if not as a whole.
+    pub(super) ply: Option<usize>,
+}
+
+/// The games of a run that are worth a look.
+pub(super) async fn find(
+    state: &PagesState,
+    run: &RunName,
+    networks: &[NetworkInfo],
+) -> Result<Vec<Instructive>, PageError> {
+    let filter = GameFilter {
+        run: Some(run.clone()),
+        kind: Some(WorkKind::Match),
+        limit: GAMES,
+        ..GameFilter::default()
+    };
+    let games = listed(&state.db, &state.listing, filter).await?;
+    let decided = games.iter().filter(|game| game.result != GameResult::Draw);
+    let decided = decided.take(READ).cloned().collect();
+    let turned = turned(state.digests.of(state, decided).await);
+    Ok(chosen(&games, &turned, networks))
+}
+
+/// The games in which the side that lost was expected to score most, the greatest turn first.
+fn turned(games: Vec<Digested>) -> Vec<Digested> {
+    let value = |game: &Digested| game.digest.peak.map_or(f32::MIN, |peak| peak.value);
+    let mut turned: Vec<_> = games
+        .into_iter()
+        .filter(|game| value(game) >= TURN)
+        .collect();
+    turned.sort_by(|a, b| value(b).total_cmp(&value(a)));
+    turned.truncate(TURNS);
+    turned
+}
+
+fn chosen(games: &[GameInfo], turned: &[Digested], networks: &[NetworkInfo]) -> Vec<Instructive> {
+    let mates = || {
+        let all = games.iter();
+        all.filter(|game| game.termination == Termination::Checkmate)
+    };
+    let longest = mates().max_by_key(|game| game.plies);
+    let shortest = mates().min_by_key(|game| game.plies);
+    let turns = turned.iter().filter_map(|game| {
+        let peak = game.digest.peak?;
+        let hope = 50.0 * (1.0 + f64::from(peak.value));
+        let why = format!(
+            "a turnaround: after {} both sides together expected {} % of the points for the one that lost",
+            text::counted(peak.ply as u64, "ply"),
+            text::decimal(hope, 0)
+        );
+        Some((&game.info, why, Some(peak.ply)))
+    });
+    let upset = greatest_upset(games, networks).map(|(game, points)| {
+        let points = text::decimal(points, 0);
+        (
+            game,
+            format!("an upset: the winner is rated {points} points lower"),
+            None,
+        )
+    });
+    let mate = |game: &GameInfo, which: &str| {
+        format!("the {which} mate, {}", text::counted(game.plies, "ply"))
+    };
+    let shortest = shortest.map(|game| (game, mate(game, "shortest"), None));
+    let longest = longest.map(|game| (game, mate(game, "longest"), None));
+    let mut found: Vec<Instructive> = Vec::new();
+    for (game, why, ply) in turns.chain(upset).chain(shortest).chain(longest) {
+        if found.iter().all(|known| known.game.id != game.id) {
+            found.push(Instructive {
+                game: game.clone(),
+                result: text::result(game.result),
+                why,
+                ply,
+            });
+        }
+    }
+    found
+}
+
+/// The game whose winner is rated most points lower, and how many.
+fn greatest_upset<'a>(
+    games: &'a [GameInfo],
+    networks: &[NetworkInfo],
+) -> Option<(&'a GameInfo, f64)> {
+    let elo = |number| {
+        let of = networks.iter().find(|info| info.number == number);
+        of.and_then(|info| info.rating).map(|rating| rating.elo)
+    };
+    let upset = |game: &GameInfo| {
+        let (white, black) = (elo(game.white)?, elo(game.black)?);
+        match game.result {
+            GameResult::WhiteWins => Some(black - white),
+            GameResult::BlackWins => Some(white - black),
+            GameResult::Draw => None,
+        }
+    };
+    games
+        .iter()
+        .filter_map(|game| Some((game, upset(game)?)))
+        .filter(|(_, points)| *points >= UPSET)
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use shakmaty::Chess;
+
+    use super::*;
+    use crate::pages::digests::{Digest, Peak};
+    use crate::pages::story::tests::network;
+
+    fn game(id: i64, (white, black): (u32, u32), result: &str, plies: u32) -> GameInfo {
+        serde_json::from_value(json!({
+            "id": id, "run": "main", "kind": "match", "white": white, "black": black, "result": result,
+            "termination": "checkmate", "plies": plies, "contributor": "ada", "chunk": "0".repeat(64),
+            "place": 0, "accepted_at": "2030-01-01T00:00:00Z",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn an_upset_and_the_mates_at_both_ends_are_worth_a_look_once_each() {
+        let networks = [network(0, 0.0, None), network(1, 200.0, None)];
+        let games = [
+            game(1, (0, 1), "white-wins", 90),
+            game(2, (1, 0), "white-wins", 30),
+            game(3, (0, 1), "black-wins", 60),
+        ];
+        let found = chosen(&games, &[], &networks);
+        let told: Vec<_> = found
+            .iter()
+            .map(|one| (one.game.id.0, one.why.as_str()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                (1, "an upset: the winner is rated 200 points lower"),
+                (2, "the shortest mate, 30 plies"),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_greatest_turns_come_first_and_lead_to_where_they_begin() {
+        let digested = |id, value| Digested {
+            info: game(id, (0, 1), "white-wins", 60),
+            digest: Arc::new(Digest {
+                opening: None,
+                peak: Some(Peak { ply: 21, value }),
+                end: (Chess::default(), None),
+            }),
+        };
+        let games = [(1, 0.4), (2, 0.9), (3, 0.1)].map(|(id, value)| digested(id, value));
+        let turned = turned(games.into());
+        let found = chosen(&[], &turned, &[]);
+        let told: Vec<_> = found.iter().map(|one| (one.game.id.0, one.ply)).collect();
+        assert_eq!(told, [(2, Some(21)), (1, Some(21))]);
+        assert!(
+            found[0].why.contains("95 % of the points"),
+            "{}",
+            found[0].why
+        );
+    }
+}
