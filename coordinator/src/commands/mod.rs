@@ -27,8 +27,8 @@ use serde::Serialize;
 use crate::blobs::{self, Downloads, SharedBlobs};
 use crate::config::Settings;
 use crate::db::Database;
-use crate::db::SharedDatabase;
 use crate::db::sql::{Found, shown};
+use crate::db::{DbError, SharedDatabase};
 use crate::ratings;
 
 /// Who the operator log names for what the command line did.
@@ -74,6 +74,7 @@ async fn find_ledger(settings: &Settings) -> anyhow::Result<()> {
              `serve` make a new one)",
             shown(&settings.database)
         ),
+        Found::Legacy => Err(DbError::Legacy).with_context(|| not_opened(settings)),
         Found::Older(steps) => anyhow::bail!(
             "the ledger at {} is of an older rookery-coordinator (its schema is {steps} behind this one's): back it \
              up with that version, then run this one's `migrate`; older ones cannot serve it any more after that",

@@ -6,7 +6,7 @@ use sqlx::AnyConnection;
 
 use crate::db::error::Result;
 use crate::db::models::audits::{self, Cause, Opening};
-use crate::trust::rate::{LUCKIEST, MOST_SCRUTINISED, scrutinised};
+use crate::trust::rate::{HIGHEST_SAMPLING_KEY, MOST_SCRUTINISED, scrutinised};
 
 /// Opens audits on a contributor's recent chunks that have none, or whose audit was given up: what
 /// nobody could look at in time is not excused by that.
@@ -86,7 +86,7 @@ async fn open_first(
             chunk,
             user,
             cause,
-            luck: LUCKIEST,
+            sampling_key: HIGHEST_SAMPLING_KEY,
             at: now,
         })
         .collect();

@@ -32,7 +32,7 @@ pub(in crate::db) const AT_ONCE: usize = 64;
 const SURPLUS: i64 = 4096;
 
 /// Open audits that are too old or too many. Of a paused run nobody is given any, so none gets old there. Where more
-/// sampled ones of one contributor are open than can be it is those with least luck: each has its chance by the
+/// sampled ones of one contributor are open than can be it is those with the lowest sampling key: each has its chance by the
 /// positions of its chunk, whenever it came.
 pub(in crate::db) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
     let mut surplus: Vec<i64> = sqlx::query_scalar(
@@ -51,10 +51,10 @@ pub(in crate::db) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> 
     .fetch_all(&mut *conn)
     .await?;
     for (user, run) in crowds {
-        let unlucky: Vec<i64> = sqlx::query_scalar(
+        let lowest: Vec<i64> = sqlx::query_scalar(
             "SELECT id FROM audits WHERE state = 'open' AND cause = 'sampled'
                AND user_id = $1 AND run_id = $2
-             ORDER BY luck DESC, id LIMIT $3 OFFSET $4",
+             ORDER BY sampling_key DESC, id LIMIT $3 OFFSET $4",
         )
         .bind(user)
         .bind(run)
@@ -62,7 +62,7 @@ pub(in crate::db) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> 
         .bind(OPEN)
         .fetch_all(&mut *conn)
         .await?;
-        surplus.extend(unlucky);
+        surplus.extend(lowest);
     }
     Ok(surplus)
 }

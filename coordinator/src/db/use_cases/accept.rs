@@ -25,7 +25,7 @@ use crate::db::trust::ChunkStatus;
 use crate::db::types::{ChunkAccepted, ChunkDraft, RatingsState};
 use crate::db::use_cases::exclusions;
 use crate::db::use_cases::{audit_results, match_results, sums};
-use crate::trust::rate::{audit_chance, luck};
+use crate::trust::rate::{audit_chance, sampling_key};
 
 /// A chunk that was sent, and when.
 #[derive(Clone)]
@@ -186,7 +186,7 @@ async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -
                 chunk: e.sequence,
                 user: e.job.user_id,
                 cause: audits::Cause::Sampled,
-                luck: luck(e.chunk.chance / below, positions),
+                sampling_key: sampling_key(e.chunk.chance / below, positions),
                 at: e.now,
             });
         }
