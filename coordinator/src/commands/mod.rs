@@ -9,7 +9,7 @@ pub mod run;
 pub mod run_anchor;
 pub mod run_key;
 pub mod serve;
-pub mod store;
+pub mod storage;
 pub mod user;
 pub mod worker;
 
@@ -90,15 +90,15 @@ fn open_blobs(settings: &Settings) -> anyhow::Result<SharedBlobs> {
 
 /// Opens the store of networks and chunks; clients get files as told.
 fn open_blobs_for(settings: &Settings, downloads: Downloads) -> anyhow::Result<SharedBlobs> {
-    blobs::open(&settings.store, downloads)
-        .with_context(|| format!("cannot open the store {}", without_secrets(&settings.store)))
+    blobs::open(&settings.storage, downloads)
+        .with_context(|| format!("cannot open the store {}", without_secrets(&settings.storage)))
 }
 
 /// What to say before why the store is not used with the ledger.
 fn not_used(settings: &Settings) -> String {
     format!(
         "the store {} is not used with the ledger at {}",
-        without_secrets(&settings.store),
+        without_secrets(&settings.storage),
         shown(&settings.database)
     )
 }

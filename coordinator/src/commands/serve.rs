@@ -153,10 +153,10 @@ fn lock(settings: &Settings) -> anyhow::Result<Option<FileLock>> {
 
 /// A database that several coordinators may share asks for a store that they share.
 fn warn_of_own_store(settings: &Settings) {
-    if settings.default_store && settings.may_have_replicas() {
+    if settings.default_storage && settings.may_have_replicas() {
         tracing::warn!(
-            folder = settings.store,
-            "Networks and chunks are kept in a folder here, because no --store is given; several \
+            folder = settings.storage,
+            "Networks and chunks are kept in a folder here, because no --storage is given; several \
              coordinators on one database need one store that all of them reach."
         );
     }

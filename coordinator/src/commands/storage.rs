@@ -1,5 +1,5 @@
-//! `store …`: the store of networks and chunks against the ledger; old chunks into archives; whose
-//! the store is.
+//! `storage …`: the storage of networks and chunks against the ledger; old chunks into archives; whose
+//! the storage is.
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
@@ -23,7 +23,7 @@ const CHUNKS: usize = 10_000;
 
 /// Commands on the store.
 #[derive(Debug, Subcommand)]
-pub enum StoreCommand {
+pub enum StorageCommand {
     /// Compare the store with the ledger: what nothing needs any more, and what is missing. Ends
     /// with an error if something is missing.
     Sweep(SweepArgs),
@@ -34,14 +34,14 @@ pub enum StoreCommand {
     Adopt,
 }
 
-/// `store sweep`
+/// `storage sweep`
 #[derive(Debug, Args)]
 pub struct SweepArgs {
     /// Remove what nothing needs. Nothing is removed while anything is missing.
     #[arg(long)]
     pub remove: bool,
     /// Put missing chunks back into the store that are in archives which the ledger does not name,
-    /// as after a backup from before `store archive` was restored.
+    /// as after a backup from before `storage archive` was restored.
     #[arg(long, conflicts_with = "remove")]
     pub restore: bool,
     /// Leave alone what is younger: it may be on its way in.
@@ -52,7 +52,7 @@ pub struct SweepArgs {
     pub json: bool,
 }
 
-/// `store archive`
+/// `storage archive`
 #[derive(Debug, Args)]
 pub struct ArchiveArgs {
     /// The run.
@@ -74,7 +74,7 @@ pub struct ArchiveArgs {
 /// # Errors
 ///
 /// Whatever went wrong, with its context; or that blobs are missing.
-pub async fn run(settings: &Settings, command: StoreCommand) -> anyhow::Result<()> {
+pub async fn run(settings: &Settings, command: StorageCommand) -> anyhow::Result<()> {
     let db = open_database(settings).await?;
     let blobs = open_blobs(settings)?;
     let done = obey(settings, &db, &*blobs, command).await;
@@ -87,11 +87,11 @@ async fn obey(
     settings: &Settings,
     db: &Database,
     blobs: &dyn BlobStore,
-    command: StoreCommand,
+    command: StorageCommand,
 ) -> anyhow::Result<()> {
     let refused = || not_used(settings);
     match command {
-        StoreCommand::Sweep(args) => {
+        StorageCommand::Sweep(args) => {
             if args.remove || args.restore {
                 storage_identity::claim(db, blobs)
                     .await
@@ -103,18 +103,18 @@ async fn obey(
             }
             sweep(settings, db, blobs, &args).await
         }
-        StoreCommand::Archive(args) => {
+        StorageCommand::Archive(args) => {
             storage_identity::claim(db, blobs)
                 .await
                 .with_context(refused)?;
             archive(db, blobs, &args).await
         }
-        StoreCommand::Adopt => adopt(settings, db, blobs).await,
+        StorageCommand::Adopt => adopt(settings, db, blobs).await,
     }
 }
 
 async fn adopt(settings: &Settings, db: &Database, blobs: &dyn BlobStore) -> anyhow::Result<()> {
-    let location = &settings.store;
+    let location = &settings.storage;
     let adopted = storage_identity::adopt(db, blobs, location, ACTOR, Timestamp::now()).await?;
     let when = if adopted { "now" } else { "already" };
     say(&format!(
@@ -138,7 +138,7 @@ async fn sweep(
         all = sweep::compare_all(db, blobs, grace, Timestamp::now()).await?;
         salvage = sweep::look_into_archives(blobs, &all).await;
     }
-    let log = (settings.store.as_str(), ACTOR);
+    let log = (settings.storage.as_str(), ACTOR);
     let removed = args.remove && sweep::remove_all(db, blobs, &all, grace, log).await?;
     if args.json {
         say_json(&json(&all, &salvage, restored))?;
@@ -154,7 +154,7 @@ async fn sweep(
     let way = if args.restore || salvage.holders.is_empty() {
         ""
     } else {
-        "; `store sweep --restore` puts back those that are in archives"
+        "; `storage sweep --restore` puts back those that are in archives"
     };
     let missing = sweep::missing(&all);
     let are = if missing == 1 { "is" } else { "are" };
