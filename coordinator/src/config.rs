@@ -258,7 +258,14 @@ pub struct GlobalArgs {
     #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_STORAGE", value_name = "URL", hide_env_values = true)]
     pub storage: Option<String>,
     /// The name that `--storage` had before 0.1.0.
-    #[arg(long, global = true, hide = true, env = "ROOKERY_STORE", value_name = "URL", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        hide = true,
+        env = "ROOKERY_STORE",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub store: Option<String>,
     /// What to log: a level (error, warn, info, debug, trace) or a filter such as
     /// `info,sqlx=warn`. [default: info]

@@ -90,8 +90,12 @@ fn open_blobs(settings: &Settings) -> anyhow::Result<SharedBlobs> {
 
 /// Opens the store of networks and chunks; clients get files as told.
 fn open_blobs_for(settings: &Settings, downloads: Downloads) -> anyhow::Result<SharedBlobs> {
-    blobs::open(&settings.storage, downloads)
-        .with_context(|| format!("cannot open the store {}", without_secrets(&settings.storage)))
+    blobs::open(&settings.storage, downloads).with_context(|| {
+        format!(
+            "cannot open the store {}",
+            without_secrets(&settings.storage)
+        )
+    })
 }
 
 /// What to say before why the store is not used with the ledger.

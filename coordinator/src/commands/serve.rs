@@ -185,7 +185,7 @@ async fn create_missing(
 
 /// Without somebody whom the operator trusts, names that cost nothing vouch for each other.
 async fn warn_of_no_auditor(app: &App) -> anyhow::Result<()> {
-    if !app.db.auditing(app.clock.now()).await?.named {
+    if !app.db.auditor_activity(app.clock.now()).await?.named {
         tracing::warn!(
             "No auditor is trusted: contributors only vouch for each other, quarantine no one, and somebody \
              with many names can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"

@@ -307,7 +307,10 @@ fn the_store_of_another_ledger_is_not_touched_until_it_is_adopted() {
 #[test]
 fn days_before_all_calendars_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let (archive, days) = (["storage", "archive", "--run", "main"], u32::MAX.to_string());
+    let (archive, days) = (
+        ["storage", "archive", "--run", "main"],
+        u32::MAX.to_string(),
+    );
     let words = [&archive[..], &["--older-than-days", days.as_str()]].concat();
     assert!(refused(folder.path(), &words).contains("36500"));
 }

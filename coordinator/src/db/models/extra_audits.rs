@@ -10,7 +10,7 @@ use crate::trust::rate::{HIGHEST_SAMPLING_KEY, MOST_SCRUTINISED, scrutinised};
 
 /// Opens audits on a contributor's recent chunks that have none, or whose audit was given up: what
 /// nobody could look at in time is not excused by that.
-pub(in crate::db) async fn audit_recent(
+pub(in crate::db) async fn open_recent(
     conn: &mut AnyConnection,
     run: i64,
     user: i64,

@@ -6,17 +6,17 @@ use rookery_common::protocol::people::Span;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
-use crate::db::models::draws;
+use crate::db::models::audit_draws;
 use crate::db::models::spans::{DAY, Since};
 use crate::db::sql::rows::to_count;
-use crate::db::trust::Auditing;
+use crate::db::trust::AuditorActivity;
 
 /// Who audits, and what was searched again within a day.
 pub(in crate::db) async fn within_a_day(
     conn: &mut AnyConnection,
     now: Timestamp,
-) -> Result<Auditing> {
-    let named = draws::is_auditor_named(conn).await?;
+) -> Result<AuditorActivity> {
+    let named = audit_draws::is_auditor_named(conn).await?;
     let searched: Vec<(i64, i64)> = sqlx::query_as(
         "SELECT trusted, CAST(sum(plies) AS BIGINT) FROM audit_opinions WHERE given_at >= $1
          GROUP BY trusted",
@@ -41,7 +41,7 @@ pub(in crate::db) async fn within_a_day(
         .await?;
     }
     let (by_auditors, by_contributors) = (by(true), by(false));
-    Ok(Auditing {
+    Ok(AuditorActivity {
         named,
         by_auditors,
         by_contributors,
