@@ -94,9 +94,9 @@ impl App {
         blobs: SharedBlobs,
         clock: Arc<dyn Clock>,
         book: OpeningBook,
-        doors: impl Into<AccessConfig>,
+        access: impl Into<AccessConfig>,
     ) -> Self {
-        let doors = doors.into();
+        let access = access.into();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self(Arc::new(Parts {
             db,
@@ -105,15 +105,15 @@ impl App {
             events: EventBus::default(),
             book: Arc::new(book),
             tables: OnceLock::new(),
-            registration: doors.registration,
-            limits: Arc::new(doors.limits),
-            origins: doors.origins,
-            worker_source: doors.worker_source,
-            presentation: doors.presentation,
-            site: doors.site,
-            metrics_address: doors.metrics_address,
+            registration: access.registration,
+            limits: Arc::new(access.limits),
+            origins: access.origins,
+            worker_source: access.worker_source,
+            presentation: access.presentation,
+            site: access.site,
+            metrics_address: access.metrics_address,
             leaving: CancellationToken::new(),
-            keys: doors.keys,
+            keys: access.keys,
             announcements: JobMetadataCache::default(),
             fleet: Fleet::default(),
             worker_names: WorkerNames::default(),

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use rookery_common::command_line::keep_files_private;
 
-use crate::commands::{self, chunk, ledger, log, puzzles, run, serve, store, user, worker};
+use crate::commands::{self, chunk, ledger, log, puzzles, run, serve, storage, user, worker};
 use crate::config::{GlobalArgs, Settings};
 
 /// The server of a Rookery training effort: it hands out jobs, checks and keeps what workers play,
@@ -48,10 +48,10 @@ pub enum Command {
     Ledger(ledger::LedgerCommand),
     /// Show what operators did, and what changed by it.
     Log(log::LogArgs),
-    /// Compare the store of networks and chunks with the ledger, pack old chunks together, take over a store that
+    /// Compare the storage of networks and chunks with the ledger, pack old chunks together, take over a storage that
     /// was another ledger's.
-    #[command(subcommand)]
-    Store(store::StoreCommand),
+    #[command(subcommand, alias = "store")]
+    Storage(storage::StorageCommand),
 }
 
 /// Does what the command line asks for.
@@ -78,7 +78,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<()> {
         Command::Chunk(command) => chunk::run(command),
         Command::Ledger(command) => ledger::run(&settings, command).await,
         Command::Log(args) => log::run(&settings, args).await,
-        Command::Store(command) => store::run(&settings, command).await,
+        Command::Storage(command) => storage::run(&settings, command).await,
     }
 }
 

@@ -192,7 +192,8 @@ pub struct ConfigFile {
     /// The ledger's database.
     pub database: Option<String>,
     /// The folder or the object store of networks and chunks.
-    pub store: Option<String>,
+    #[serde(alias = "store")]
+    pub storage: Option<String>,
     /// Seconds for which readiness is denied before the coordinator stops.
     pub stop_notice: Option<u64>,
     /// Where anyone can get networks.
@@ -251,10 +252,20 @@ pub struct GlobalArgs {
     /// [default: sqlite:DATA_DIR/ledger.db]
     #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DATABASE", value_name = "URL", hide_env_values = true)]
     pub database: Option<String>,
-    /// Keep networks and chunks in this store: a folder, or s3://BUCKET/PREFIX, gs://BUCKET/PREFIX
+    /// Keep networks and chunks in this storage: a folder, or s3://BUCKET/PREFIX, gs://BUCKET/PREFIX
     /// or az://CONTAINER/PREFIX with credentials, region and endpoint from the environment
     /// (AWS_…, GOOGLE_…, AZURE_…). [default: DATA_DIR/blobs]
-    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_STORE", value_name = "URL", hide_env_values = true)]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_STORAGE", value_name = "URL", hide_env_values = true)]
+    pub storage: Option<String>,
+    /// The name that `--storage` had before 0.1.0.
+    #[arg(
+        long,
+        global = true,
+        hide = true,
+        env = "ROOKERY_STORE",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub store: Option<String>,
     /// What to log: a level (error, warn, info, debug, trace) or a filter such as
     /// `info,sqlx=warn`. [default: info]
@@ -270,10 +281,10 @@ pub struct GlobalArgs {
 pub struct Settings {
     /// The ledger's database, for example `sqlite:rookery-data/ledger.db`.
     pub database: String,
-    /// The folder or the URL of the store of networks and chunks.
-    pub store: String,
-    /// Whether nobody said where: the store is a folder in `data_dir`.
-    pub default_store: bool,
+    /// The folder or the URL of the storage of networks and chunks.
+    pub storage: String,
+    /// Whether nobody said where: the storage is a folder in `data_dir`.
+    pub default_storage: bool,
     /// The folder of the coordinator's data.
     pub data_dir: PathBuf,
     /// What to log.
@@ -298,13 +309,14 @@ impl Settings {
             .or_else(|| file.data_dir.clone())
             .unwrap_or_else(|| PathBuf::from("rookery-data"));
         let database = args.database.clone().or_else(|| file.database.clone());
-        let store = args.store.clone().or_else(|| file.store.clone());
+        let storage = args.storage.as_ref().or(args.store.as_ref());
+        let storage = storage.or(file.storage.as_ref()).cloned();
         let log = args.log.clone().or_else(|| file.log.clone());
         Ok(Self {
             database: database
                 .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("ledger.db").display())),
-            default_store: store.is_none(),
-            store: store.unwrap_or_else(|| data_dir.join("blobs").display().to_string()),
+            default_storage: storage.is_none(),
+            storage: storage.unwrap_or_else(|| data_dir.join("blobs").display().to_string()),
             data_dir,
             log: log.unwrap_or_else(|| "info".to_owned()),
             log_format: args.log_format.or(file.log_format).unwrap_or_default(),
@@ -369,11 +381,11 @@ mod tests {
         assert_eq!(settings.database, "sqlite:/from-file/ledger.db");
         assert_eq!(settings.log, "debug");
         let settings = load(file, Some("/from-flag")).unwrap();
-        assert_eq!(settings.store, "/from-flag/blobs");
-        assert!(settings.default_store);
-        let settings = load("store = \"/given\"", None).unwrap();
+        assert_eq!(settings.storage, "/from-flag/blobs");
+        assert!(settings.default_storage);
+        let settings = load("storage = \"/given\"", None).unwrap();
         assert_eq!(
-            (&*settings.store, settings.default_store),
+            (&*settings.storage, settings.default_storage),
             ("/given", false)
         );
     }

@@ -22,9 +22,9 @@ use crate::db::{Database, DbError, LedgerId, Moved};
 /// What a mark says before the ledger's identifier.
 const WORDS: &str = "rookery ledger ";
 /// What an operator can do.
-const ADVICE: &str = "check --store and --database (or --data-dir). If the store is to be this \
+const ADVICE: &str = "check --storage and --database (or --data-dir). If the store is to be this \
                       ledger's from now on, see that no other ledger uses it any more, and run \
-                      `store adopt`";
+                      `storage adopt`";
 
 /// Why a store is not used.
 #[derive(Debug, thiserror::Error)]

@@ -167,7 +167,7 @@ class Images:
 
 def check_units(commands, folder):
     """The units of systemd: command lines, and what systemd itself says of them."""
-    drain = constant("coordinator/src/commands/serve.rs", "DRAIN")
+    drain = constant("coordinator/src/commands/serve/shutdown.rs", "DRAIN")
     with tempfile.TemporaryDirectory() as scratch:
         for path in sorted((DEPLOY / "systemd").glob("*.service")):
             text = path.read_text()
@@ -204,7 +204,7 @@ def merged(low, high):
 
 
 def check_compose(documents, commands, images):
-    drain = constant("coordinator/src/commands/serve.rs", "DRAIN")
+    drain = constant("coordinator/src/commands/serve/shutdown.rs", "DRAIN")
     for path in sorted((DEPLOY / "compose").glob("*.yaml")):
         for name, service in documents[path][0]["services"].items():
             where, base = f"deploy/compose/{path.name}, {name}", service.get("extends")
@@ -329,7 +329,7 @@ def check_container(path, pod, container, kustomization, commands, images):
 
 
 def check_coordinator_times(path, pod, notice):
-    drain = constant("coordinator/src/commands/serve.rs", "DRAIN")
+    drain = constant("coordinator/src/commands/serve/shutdown.rs", "DRAIN")
     patience = constant("coordinator/src/commands/serve.rs", "PATIENCE")
     if pod["terminationGracePeriodSeconds"] <= notice + drain:
         complain(path, f"the coordinator may take {notice + drain} s to end")

@@ -26,8 +26,8 @@ pub enum LedgerCommand {
     /// ledger on PostgreSQL is backed up by pg_dump.)
     Backup(BackupArgs),
     /// Copy the whole ledger into another database, from SQLite to PostgreSQL or back, and check the copy's sums.
-    /// No coordinator may serve either meanwhile. The copy is the same ledger, with the same store; its original is
-    /// marked as moved and served no more.
+    /// A ledger from before 0.1.0 is brought over by it. No coordinator may serve either meanwhile. The copy is the
+    /// same ledger, with the same store; its original is marked as moved and served no more.
     Copy(copy::CopyArgs),
     /// Take a ledger that was copied into another database back into service, without what came into the copy since.
     /// No coordinator may serve the copy any more. The operator log records it.

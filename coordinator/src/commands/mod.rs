@@ -9,7 +9,7 @@ pub mod run;
 pub mod run_anchor;
 pub mod run_key;
 pub mod serve;
-pub mod store;
+pub mod storage;
 pub mod user;
 pub mod worker;
 
@@ -27,8 +27,8 @@ use serde::Serialize;
 use crate::blobs::{self, Downloads, SharedBlobs};
 use crate::config::Settings;
 use crate::db::Database;
-use crate::db::SharedDatabase;
 use crate::db::sql::{Found, shown};
+use crate::db::{DbError, SharedDatabase};
 use crate::ratings;
 
 /// Who the operator log names for what the command line did.
@@ -74,6 +74,7 @@ async fn find_ledger(settings: &Settings) -> anyhow::Result<()> {
              `serve` make a new one)",
             shown(&settings.database)
         ),
+        Found::Legacy => Err(DbError::Legacy).with_context(|| not_opened(settings)),
         Found::Older(steps) => anyhow::bail!(
             "the ledger at {} is of an older rookery-coordinator (its schema is {steps} behind this one's): back it \
              up with that version, then run this one's `migrate`; older ones cannot serve it any more after that",
@@ -89,15 +90,19 @@ fn open_blobs(settings: &Settings) -> anyhow::Result<SharedBlobs> {
 
 /// Opens the store of networks and chunks; clients get files as told.
 fn open_blobs_for(settings: &Settings, downloads: Downloads) -> anyhow::Result<SharedBlobs> {
-    blobs::open(&settings.store, downloads)
-        .with_context(|| format!("cannot open the store {}", without_secrets(&settings.store)))
+    blobs::open(&settings.storage, downloads).with_context(|| {
+        format!(
+            "cannot open the store {}",
+            without_secrets(&settings.storage)
+        )
+    })
 }
 
 /// What to say before why the store is not used with the ledger.
 fn not_used(settings: &Settings) -> String {
     format!(
         "the store {} is not used with the ledger at {}",
-        without_secrets(&settings.store),
+        without_secrets(&settings.storage),
         shown(&settings.database)
     )
 }

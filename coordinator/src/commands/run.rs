@@ -36,7 +36,7 @@ pub enum RunCommand {
     /// Bring an archived run back, paused.
     Restore(NameArgs),
     /// Delete an archived run for good, with its games and networks. The files go with the next
-    /// `store sweep --remove`; contributors keep credit and trust.
+    /// `storage sweep --remove`; contributors keep credit and trust.
     Delete(DeleteArgs),
     /// Change a run's title, description, contact, links, parameters, or which workers it serves. Jobs that are out keep
     /// what they were given.
@@ -365,7 +365,7 @@ async fn delete(db: &SharedDatabase, args: &DeleteArgs) -> anyhow::Result<()> {
     db.delete_run(name, ACTOR, Timestamp::now()).await?;
     while db.remove_deleted().await? > 0 {}
     say(&format!(
-        "Run {name} is deleted. `store sweep --remove` removes its files."
+        "Run {name} is deleted. `storage sweep --remove` removes its files."
     ))
 }
 

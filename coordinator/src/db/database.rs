@@ -130,17 +130,13 @@ impl Database {
         // Not before the writer has its own: nobody else may have the ledger for itself in between.
         connection.close().await?;
         let queues = Queues::to(writer, readers.clone());
-        let db = Self {
+        Ok(Self {
             readers,
             replica,
             writing: Mutex::new(Some(Writing { queues, ended })),
             principals: Principals::default(),
             database,
-        };
-        if read!(db.readers, users::lack_skeletons())? {
-            write!(db, users::fill_skeletons())?;
-        }
-        Ok(db)
+        })
     }
 
     /// What is at `url`; nothing is made or changed. A server that does not answer yet is waited

@@ -1,7 +1,9 @@
 //! How operations of the database fail.
 
 use rookery_common::chunk::ChunkErrorCode;
+use sqlx::migrate::MigrateError;
 
+use super::sql::dialect::FIRST_STEP;
 use super::types::CANDIDATES;
 
 /// An operation that was not done: nothing of it is in the ledger.
@@ -77,13 +79,19 @@ pub enum DbError {
     Database(#[from] sqlx::Error),
     /// The database could not be brought to this build's schema.
     #[error("the database could not be migrated: {0}")]
-    Migration(#[source] sqlx::migrate::MigrateError),
+    Migration(#[source] MigrateError),
     /// A later version of the program has changed the schema.
     #[error(
         "the ledger is of a newer rookery-coordinator (step {0} of its schema is not known here): run \
          that version, or restore the backup from before the upgrade"
     )]
     Newer(i64),
+    /// A build before 0.1.0 has made the ledger.
+    #[error(
+        "the ledger is of a rookery-coordinator from before 0.1.0: stop every coordinator on it, copy it into a new \
+         database by `ledger copy --to URL`, and serve that one"
+    )]
+    Legacy,
     /// The database's URL cannot be used.
     #[error("the address of the database cannot be used: {0}")]
     Address(String),
@@ -116,10 +124,11 @@ pub enum DbError {
     Closed,
 }
 
-impl From<sqlx::migrate::MigrateError> for DbError {
-    fn from(error: sqlx::migrate::MigrateError) -> Self {
+impl From<MigrateError> for DbError {
+    fn from(error: MigrateError) -> Self {
         match error {
-            sqlx::migrate::MigrateError::VersionMissing(step) => Self::Newer(step),
+            MigrateError::VersionMissing(step) if step < FIRST_STEP => Self::Legacy,
+            MigrateError::VersionMissing(step) => Self::Newer(step),
             error => Self::Migration(error),
         }
     }

@@ -30,7 +30,7 @@ pub struct AuditPlan {
 
 /// Who audits, and how much was audited within a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Auditing {
+pub struct AuditorActivity {
     /// Whether the operator has named an auditor: a token of the scope `audit`.
     pub named: bool,
     /// Positions that such auditors have searched again.

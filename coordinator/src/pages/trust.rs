@@ -10,13 +10,13 @@ use axum::extract::State;
 use super::PagesState;
 use super::layout::{Layout, Page, page};
 use super::text;
-use crate::db::{Auditing, NAME_AN_AUDITOR};
+use crate::db::{AuditorActivity, NAME_AN_AUDITOR};
 
 #[derive(Template)]
 #[template(path = "trust.html")]
 struct TrustPage {
     layout: Layout,
-    auditing: Auditing,
+    auditing: AuditorActivity,
     /// What an operator types where nobody is trusted.
     command: &'static str,
 }
@@ -25,7 +25,7 @@ struct TrustPage {
 pub(super) async fn look(State(state): State<PagesState>) -> Page {
     page(&TrustPage {
         layout: Layout::plain(&state.presentation, "Trust"),
-        auditing: state.db.auditing(state.now()).await?,
+        auditing: state.db.auditor_activity(state.now()).await?,
         command: NAME_AN_AUDITOR,
     })
 }

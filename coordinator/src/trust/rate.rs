@@ -75,14 +75,14 @@ pub fn audit_depth(record: TrackRecord, positions: u32, chance: f64) -> AuditDep
     }
 }
 
-/// The luck of an audit that stays open in any case.
-pub const LUCKIEST: f64 = 0.0;
+/// The sampling key of an audit that stays open in any case.
+pub const HIGHEST_SAMPLING_KEY: f64 = 0.0;
 
-/// The luck, 0 or less, by which it is decided what stays open where too many audits of one
+/// The sampling key, 0 or less, by which it is decided what stays open where too many audits of one
 /// contributor are: by its positions a chunk's chance, as if each position had drawn for itself
 /// (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006). `chance` is uniform from
 /// 0 to 1.
-pub fn luck(chance: f64, positions: u32) -> f64 {
+pub fn sampling_key(chance: f64, positions: u32) -> f64 {
     chance.max(f64::MIN_POSITIVE).ln() / f64::from(positions.max(1))
 }
 
@@ -205,10 +205,13 @@ mod tests {
     #[test]
     fn many_small_chunks_do_not_crowd_out_a_large_one() {
         let chances = (1_u32..100).map(|n| f64::from(n) / 100.0);
-        let luckier = chances.filter(|chance| luck(*chance, 2) > luck(0.01, 1_000));
-        assert_eq!(luckier.count(), 0);
-        assert!(luck(0.2, 100) < luck(0.3, 100) && luck(0.9, 100) < LUCKIEST);
-        assert!(luck(0.0, 0).is_finite());
+        let higher = chances.filter(|chance| sampling_key(*chance, 2) > sampling_key(0.01, 1_000));
+        assert_eq!(higher.count(), 0);
+        assert!(
+            sampling_key(0.2, 100) < sampling_key(0.3, 100)
+                && sampling_key(0.9, 100) < HIGHEST_SAMPLING_KEY
+        );
+        assert!(sampling_key(0.0, 0).is_finite());
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn a_wrong_folder_is_no_empty_ledger() {
         &["run", "list"],
         &["ledger", "check"],
         &["ledger", "copy", "--to", "sqlite:copy.db"],
-        &["store", "sweep"],
+        &["storage", "sweep"],
         &["puzzles", "mine", "--run", "main"],
     ] {
         let error = refused(folder, words);
@@ -150,7 +150,7 @@ fn a_ledger_is_backed_up_and_restored() {
     assert!(!folder.join("copy.db.partial").exists());
     assert!(refused(folder, &["ledger", "backup", "copy.db"]).contains("exists"));
     done(folder, &["run", "create", "later"]);
-    done(folder, &["store", "sweep", "--remove"]);
+    done(folder, &["storage", "sweep", "--remove"]);
     let restored = folder.join("restored");
     std::fs::create_dir(&restored).unwrap();
     std::fs::rename(folder.join("copy.db"), restored.join("ledger.db")).unwrap();
@@ -171,7 +171,7 @@ fn a_ledger_is_backed_up_and_restored() {
     assert_eq!(runs, ["main"]);
     assert!(of_copy(&["ledger", "check"]).contains("every sum follows"));
     // It is the same ledger: the store that is marked as the original's is the copy's as well.
-    assert!(of_copy(&["store", "sweep", "--remove"]).contains("chunks: 0 needed"));
+    assert!(of_copy(&["storage", "sweep", "--remove"]).contains("chunks: 0 needed"));
 }
 
 /// The run's keys, oldest first.
@@ -221,7 +221,7 @@ fn a_ledger_is_copied_into_another_database() {
     let folder = folder.path();
     let (there, back) = ("sqlite:there.db", "sqlite:back.db");
     done(folder, &["run", "create", "main"]);
-    done(folder, &["store", "sweep", "--remove"]);
+    done(folder, &["storage", "sweep", "--remove"]);
     let said = done(folder, &["ledger", "copy", "--to", there]);
     for told in [
         "every sum follows",
@@ -233,8 +233,8 @@ fn a_ledger_is_copied_into_another_database() {
     // Whoever goes on with the old one by mistake is told; a sweep would remove what came since.
     for words in [
         &["serve", "--listen", "127.0.0.1:0"][..],
-        &["store", "sweep", "--remove"],
-        &["store", "adopt"],
+        &["storage", "sweep", "--remove"],
+        &["storage", "adopt"],
         &["ledger", "copy", "--to", back],
     ] {
         let error = refused(folder, words);
@@ -261,7 +261,7 @@ fn a_ledger_is_copied_into_another_database() {
     assert!(refused(folder, &copy(there)).contains("is the ledger itself"));
     // It has its original's identifier, and so the store.
     for database in [there, back] {
-        let words = ["--database", database, "store", "sweep", "--remove"];
+        let words = ["--database", database, "storage", "sweep", "--remove"];
         assert!(done(folder, &words).contains("chunks: 0 needed"));
     }
 }
@@ -273,7 +273,7 @@ fn the_store_of_another_ledger_is_not_touched_until_it_is_adopted() {
     let other = |words: &[&'static str]| [&["--database", "sqlite:other.db"][..], words].concat();
     done(folder, &["run", "create", "main"]);
     done(folder, &other(&["run", "create", "main"]));
-    let remove = ["store", "sweep", "--remove", "--grace-hours", "0"];
+    let remove = ["storage", "sweep", "--remove", "--grace-hours", "0"];
     done(folder, &remove);
     let blobs = folder.join("data/blobs");
     let mark = std::fs::read(blobs.join("ledger")).unwrap();
@@ -283,21 +283,21 @@ fn the_store_of_another_ledger_is_not_touched_until_it_is_adopted() {
     std::fs::write(&chunk, b"chunk").unwrap();
     for words in [
         &remove[..],
-        &["store", "sweep"],
-        &["store", "sweep", "--restore"],
-        &["store", "archive", "--run", "main"],
+        &["storage", "sweep"],
+        &["storage", "sweep", "--restore"],
+        &["storage", "archive", "--run", "main"],
         &["serve", "--listen", "127.0.0.1:0", "--create-run", "new"],
     ] {
         let error = refused(folder, &other(words));
-        for said in ["belongs to another ledger", "--store", "`store adopt`"] {
+        for said in ["belongs to another ledger", "--storage", "`storage adopt`"] {
             assert!(error.contains(said), "{words:?}: {error}");
         }
     }
     assert!(refused(folder, &other(&["run", "show", "new"])).contains("run new"));
     assert!(chunk.exists());
     assert_eq!(std::fs::read(blobs.join("ledger")).unwrap(), mark);
-    assert!(done(folder, &other(&["store", "adopt"])).contains("now"));
-    assert!(done(folder, &other(&["store", "adopt"])).contains("already"));
+    assert!(done(folder, &other(&["storage", "adopt"])).contains("now"));
+    assert!(done(folder, &other(&["storage", "adopt"])).contains("already"));
     assert!(refused(folder, &remove).contains("belongs to another ledger"));
     assert!(chunk.exists());
     done(folder, &other(&remove));
@@ -307,9 +307,30 @@ fn the_store_of_another_ledger_is_not_touched_until_it_is_adopted() {
 #[test]
 fn days_before_all_calendars_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let (archive, days) = (["store", "archive", "--run", "main"], u32::MAX.to_string());
+    let (archive, days) = (
+        ["storage", "archive", "--run", "main"],
+        u32::MAX.to_string(),
+    );
     let words = [&archive[..], &["--older-than-days", days.as_str()]].concat();
     assert!(refused(folder.path(), &words).contains("36500"));
+}
+
+/// `--store`, `ROOKERY_STORE`, the entry `store` and `store …` of builds before 0.1.0.
+#[test]
+fn storage_has_its_old_names_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    done(folder, &["migrate"]);
+    done(folder, &["--storage", "new", "storage", "sweep"]);
+    done(folder, &["--store", "flag", "store", "sweep"]);
+    let mut named = program(folder);
+    named.env("ROOKERY_STORE", "variable");
+    assert!(named.args(["store", "sweep"]).status().unwrap().success());
+    std::fs::write(folder.join("coordinator.toml"), "store = \"entry\"").unwrap();
+    done(folder, &["storage", "sweep"]);
+    for storage in ["new", "flag", "variable", "entry"] {
+        assert!(folder.join(storage).is_dir(), "{storage}");
+    }
 }
 
 #[test]
@@ -318,7 +339,7 @@ fn variables_that_are_set_to_nothing_are_not_set() {
     let empty = [
         "ROOKERY_CONFIG",
         "ROOKERY_DATABASE",
-        "ROOKERY_STORE",
+        "ROOKERY_STORAGE",
         "ROOKERY_LOG",
         "ROOKERY_LOG_FORMAT",
     ];

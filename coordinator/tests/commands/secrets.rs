@@ -50,7 +50,7 @@ const HARMLESS: &[&str] = &[
 /// Variables that may hold a secret.
 const SECRET: &[(&str, &str)] = &[
     ("ROOKERY_DATABASE", "postgres://ann:SECRET@h/x"),
-    ("ROOKERY_STORE", "s3://ann:SECRET@x"),
+    ("ROOKERY_STORAGE", "s3://ann:SECRET@x"),
     ("ROOKERY_PUBLIC_URL", "https://ann:SECRET@x"),
     ("ROOKERY_SITE_URL", "https://ann:SECRET@x"),
     ("ROOKERY_WEBHOOK", "https://ann:SECRET@x"),
@@ -86,7 +86,7 @@ fn a_refused_value_is_not_repeated() {
         "--database postgres://ann:SECRET@127.0.0.1:1/x run list",
         "--database postgres://ann:SECRET@:x/x migrate",
         "--database ann:SECRET@x run list",
-        "--store s3:ann:SECRET@x store sweep",
+        "--storage s3:ann:SECRET@x storage sweep",
         "serve --worker-url ann:SECRET@x",
         "serve --worker-url rk_SECRET",
         "ledger copy --to postgres://ann:SECRET@127.0.0.1:1/x",

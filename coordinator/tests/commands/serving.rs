@@ -80,7 +80,7 @@ fn a_shared_database_with_a_store_of_its_own_is_warned_of() {
     let database = format!("postgres://nobody@{}/rookery", nowhere());
     let mut program = program(folder.path());
     let (_served, mut log) = begin(&mut program, &["--database", &database]);
-    let line = wait_for(&mut log, "no --store is given");
+    let line = wait_for(&mut log, "no --storage is given");
     let blobs = folder.path().join("data").join("blobs");
     assert!(line.contains(&blobs.display().to_string()), "{line}");
 }
@@ -96,7 +96,7 @@ fn a_store_that_cannot_be_used_is_warned_of_with_its_cause() {
         .env("AWS_REGION", "us-east-1")
         .env("AWS_ACCESS_KEY_ID", "key")
         .env("AWS_SECRET_ACCESS_KEY", "secret");
-    let (_served, mut log) = begin(&mut program, &["--store", "s3://bucket/prefix"]);
+    let (_served, mut log) = begin(&mut program, &["--storage", "s3://bucket/prefix"]);
     let line = wait_for(&mut log, "A dependency cannot be used");
     assert!(
         line.contains("store") && line.contains(&address) && line.contains("prefix/ping"),

@@ -121,7 +121,7 @@ impl Early {
         let mut program = Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
             .args(["serve", "--listen", "127.0.0.1:0"])
             .env("ROOKERY_DATABASE", database.url())
-            .env("ROOKERY_STORE", S3::url())
+            .env("ROOKERY_STORAGE", S3::url())
             .envs(s3.settings())
             .stderr(Stdio::piped())
             .kill_on_drop(true)

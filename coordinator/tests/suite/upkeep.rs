@@ -283,7 +283,7 @@ async fn with_old_chunks() -> TestApp {
 
 /// The words that archive what training no longer samples and fills an archive.
 const ARCHIVE: [&str; 6] = [
-    "store",
+    "storage",
     "archive",
     "--run",
     "main",
@@ -298,7 +298,7 @@ async fn archives_and_sweeps_run_while_the_coordinator_serves() {
     assert!(left.contains("0 chunks went into 0 archives"), "{left}");
     let packed = done(&app, &[&ARCHIVE[..], &["--rest"]].concat()).await;
     assert!(packed.contains("2 chunks went into 1 archive"), "{packed}");
-    let swept = done(&app, &["store", "sweep", "--json"]).await;
+    let swept = done(&app, &["storage", "sweep", "--json"]).await;
     let swept: Value = serde_json::from_str(&swept).unwrap();
     let needed = |kind: usize| swept[kind]["needed"].as_u64().unwrap();
     assert_eq!((needed(0), needed(1), needed(3)), (1, 1, 1), "{swept}");
@@ -331,7 +331,7 @@ async fn a_ledger_from_before_an_archive_gets_its_chunks_back() {
     done(&app, &[&ARCHIVE[..], &["--rest"]].concat()).await;
     forget_archives(&app).await;
     let archive = blobs.list(BlobKind::Archive).await.unwrap()[0].hash;
-    let remove = ["store", "sweep", "--remove", "--grace-hours", "0"];
+    let remove = ["storage", "sweep", "--remove", "--grace-hours", "0"];
     let refused = tried(&app, &remove).await;
     assert!(!refused.status.success());
     let error = String::from_utf8(refused.stderr).unwrap();
@@ -343,7 +343,7 @@ async fn a_ledger_from_before_an_archive_gets_its_chunks_back() {
     let expected = format!("2 of the missing chunks are in archive {archive}");
     assert!(told.contains(&expected), "{told}");
     assert!(blobs.get(BlobKind::Archive, &archive).await.is_ok());
-    let told = done(&app, &["store", "sweep", "--restore"]).await;
+    let told = done(&app, &["storage", "sweep", "--restore"]).await;
     assert!(told.contains("2 chunks were put back"), "{told}");
     for chunk in &chunks {
         let bytes = blobs.get(BlobKind::Chunk, &chunk.hash).await.unwrap();
@@ -372,8 +372,8 @@ async fn what_is_archived_and_removed_is_in_the_operator_log() {
     let stray = Bytes::from_static(b"uploaded, never entered");
     let hash = ContentHash::of(&stray);
     blobs.put(BlobKind::Chunk, &hash, stray).await.unwrap();
-    let remove = ["store", "sweep", "--remove", "--grace-hours", "0"];
-    for words in [&["store", "sweep"][..], &remove, &remove] {
+    let remove = ["storage", "sweep", "--remove", "--grace-hours", "0"];
+    for words in [&["storage", "sweep"][..], &remove, &remove] {
         done(&app, words).await;
     }
     assert!(blobs.get(BlobKind::Chunk, &hash).await.is_err());

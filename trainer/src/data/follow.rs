@@ -324,7 +324,7 @@ impl Follower {
                 self.lost().insert(row.hash);
                 tracing::error!(
                     "chunk {} is left out until the next start: {error}; \
-                     `rookery-coordinator store sweep` tells which files are missing",
+                     `rookery-coordinator storage sweep` tells which files are missing",
                     row.hash
                 );
                 Ok(None)

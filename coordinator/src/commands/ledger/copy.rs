@@ -14,7 +14,7 @@ use super::{Report, conclude, examine, tell};
 use crate::config::Settings;
 use crate::db::Database;
 use crate::db::copy::{self, Alone, Copied, Progress};
-use crate::db::sql::shown;
+use crate::db::sql::{Found, shown};
 use crate::db::{Moved, SharedDatabase};
 
 /// `ledger copy`
@@ -39,7 +39,7 @@ struct Outcome {
     runs: Vec<Report>,
 }
 
-/// Copies the ledger and checks the copy.
+/// Copies the ledger and checks the copy, which has this version's schema; the ledger may be from before 0.1.0.
 ///
 /// # Errors
 ///
@@ -51,10 +51,13 @@ pub(super) async fn run(settings: &Settings, args: &CopyArgs) -> anyhow::Result<
         settings.database != args.to,
         "{to} is the ledger itself: --to takes another database"
     );
-    find_ledger(settings).await?;
+    let found = Database::find(&settings.database, PATIENCE).await;
+    if !matches!(found, Ok(Found::Legacy)) {
+        find_ledger(settings).await?;
+    }
     let source = Alone::open(&settings.database, PATIENCE).await;
     let source = source.with_context(|| not_opened(settings))?;
-    let target = Alone::open_empty(&args.to, PATIENCE).await;
+    let target = Alone::open_empty(&args.to, PATIENCE, source.schema()).await;
     let target = target.with_context(|| format!("cannot copy the ledger into {to}"))?;
     let moved = Moved {
         to: to.clone(),

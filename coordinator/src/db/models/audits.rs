@@ -46,7 +46,7 @@ pub(in crate::db) struct Opening {
     pub(in crate::db) user: i64,
     pub(in crate::db) cause: Cause,
     /// How likely it stays open where there are too many.
-    pub(in crate::db) luck: f64,
+    pub(in crate::db) sampling_key: f64,
     pub(in crate::db) at: Timestamp,
 }
 
@@ -65,7 +65,7 @@ pub(in crate::db) enum Cause {
 
 impl Cause {
     /// The name in the ledger.
-    const fn name(self) -> &'static str {
+    pub(in crate::db) const fn name(self) -> &'static str {
         match self {
             Self::Sampled => "sampled",
             Self::Scrutiny => "scrutiny",
@@ -79,21 +79,21 @@ impl Cause {
 pub(in crate::db) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Result<()> {
     for part in parts(openings) {
         let mut query = Statement::new(
-            "INSERT INTO audits (run_id, chunk, user_id, cause, luck, opened_at, state)",
+            "INSERT INTO audits (run_id, chunk, user_id, cause, sampling_key, opened_at, state)",
         );
         query.rows(part, |row, opening| {
             row.bind(opening.run)?
                 .bind(opening.chunk)?
                 .bind(opening.user)?
                 .bind(opening.cause.name())?
-                .bind(opening.luck)?
+                .bind(opening.sampling_key)?
                 .bind(opening.at.as_millisecond())?
                 .bind(AuditState::Open.name())?;
             Ok(())
         })?;
         query.push(
             " ON CONFLICT (chunk) DO UPDATE SET state = 'open', cause = excluded.cause,
-               luck = excluded.luck, opened_at = excluded.opened_at, job_id = NULL
+               sampling_key = excluded.sampling_key, opened_at = excluded.opened_at, job_id = NULL
              WHERE audits.state = 'void'",
         );
         query.execute(conn).await?;

@@ -10,8 +10,8 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
-use crate::db::models::audit_recent::audit_recent;
 use crate::db::models::audits::Cause;
+use crate::db::models::extra_audits::open_recent;
 use crate::db::models::runs;
 use crate::db::sql::rows::{from_json, time_text, to_u32};
 use crate::trust::drift::{GameSums, Sample, Suspicion};
@@ -89,7 +89,7 @@ pub(in crate::db) async fn suspect(
     }
     let users: BTreeSet<i64> = found.iter().map(|suspicion| suspicion.user.0).collect();
     for user in users {
-        audit_recent(conn, run, user, Cause::Drift, now).await?;
+        open_recent(conn, run, user, Cause::Drift, now).await?;
     }
     Ok(())
 }

@@ -104,11 +104,13 @@ pub(in crate::db) struct Act<'a> {
     pub(in crate::db) detail: &'a str,
 }
 
-/// Networks that an act was about: from them `ledger check` recomputes what became of them.
+/// What an act was about that is looked up later: nothing is read back out of the sentence.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::db) enum Networks {
-    /// None is recomputed from the act.
-    None,
+pub(in crate::db) enum Subject {
+    /// Only the text says it.
+    Text,
+    /// The user who was renamed.
+    Renamed(i64),
     /// This candidate was rejected.
     Rejected(NetworkNumber),
     /// Best was moved between these.
@@ -125,27 +127,27 @@ pub(in crate::db) async fn write(
     act: Act<'_>,
     now: Timestamp,
 ) -> Result<()> {
-    write_about(conn, act, Networks::None, now).await
+    write_about(conn, act, Subject::Text, now).await
 }
 
-/// Writes an act with the networks that it was about. (A column that is missing is not bound, as
+/// Writes an act with what it was about. (A column that is missing is not bound, as
 /// PostgreSQL wants to know its type.)
 pub(in crate::db) async fn write_about(
     conn: &mut AnyConnection,
     act: Act<'_>,
-    networks: Networks,
+    subject: Subject,
     now: Timestamp,
 ) -> Result<()> {
-    let numbers = match networks {
-        Networks::None => vec![],
-        Networks::Rejected(network) => vec![network],
-        Networks::Moved { from, to } => vec![to, from],
+    let (columns, numbers) = match subject {
+        Subject::Text => ("", vec![]),
+        Subject::Renamed(user) => (", user_id", vec![user]),
+        Subject::Rejected(network) => (", network", vec![network.0.into()]),
+        Subject::Moved { from, to } => {
+            (", network, from_network", vec![to.0.into(), from.0.into()])
+        }
     };
-    let mut query = Statement::new(match numbers.len() {
-        0 => "INSERT INTO operator_log (at, actor, action, subject, detail)",
-        1 => "INSERT INTO operator_log (at, actor, action, subject, detail, network)",
-        _ => "INSERT INTO operator_log (at, actor, action, subject, detail, network, from_network)",
-    });
+    let mut query = Statement::new("INSERT INTO operator_log (at, actor, action, subject, detail");
+    query.push(columns).push(")");
     query.rows(&[numbers], |row, numbers| {
         row.bind(now.as_millisecond())?
             .bind(act.actor.to_owned())?
@@ -153,7 +155,7 @@ pub(in crate::db) async fn write_about(
             .bind(act.subject.to_owned())?
             .bind(act.detail.to_owned())?;
         for number in numbers {
-            row.bind(i64::from(number.0))?;
+            row.bind(*number)?;
         }
         Ok(())
     })?;
@@ -304,13 +306,11 @@ pub(in crate::db) async fn page(
 /// Takes the name of a user who is deleted out of the log: what it says is of the number then. A user who
 /// was renamed is found under the earlier names, up to the moment of the change.
 pub(in crate::db) async fn forget(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {
-    let renamed = format!("{}%", renamed(user));
-    let earlier: Vec<(i64, String)> = sqlx::query_as(
-        "SELECT id, subject FROM operator_log WHERE action = 'rename-user' AND detail LIKE $1 ORDER BY id",
-    )
-    .bind(&renamed)
-    .fetch_all(&mut *conn)
-    .await?;
+    let earlier: Vec<(i64, String)> =
+        sqlx::query_as("SELECT id, subject FROM operator_log WHERE user_id = $1 ORDER BY id")
+            .bind(user)
+            .fetch_all(&mut *conn)
+            .await?;
     let number = format!("{DELETED}{user}");
     let now = (i64::MAX, name.to_owned());
     for (until, name) in earlier.into_iter().chain([now]) {
@@ -334,17 +334,10 @@ pub(in crate::db) async fn forget(conn: &mut AnyConnection, user: i64, name: &st
         .execute(&mut *conn)
         .await?;
     }
-    sqlx::query(
-        "UPDATE operator_log SET detail = $2 WHERE action = 'rename-user' AND detail LIKE $1",
-    )
-    .bind(&renamed)
-    .bind(format!("user {user}"))
-    .execute(conn)
-    .await?;
+    sqlx::query("UPDATE operator_log SET detail = $2 WHERE user_id = $1")
+        .bind(user)
+        .bind(format!("user {user}"))
+        .execute(conn)
+        .await?;
     Ok(())
-}
-
-/// How the detail begins of an entry that says that a user was renamed.
-pub(in crate::db) fn renamed(user: i64) -> String {
-    format!("user {user} is now ")
 }

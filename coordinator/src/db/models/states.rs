@@ -14,6 +14,9 @@ macro_rules! states {
         }
 
         impl $name {
+            #[cfg(test)]
+            const ALL: [Self; [$($text),+].len()] = [$(Self::$state),+];
+
             /// The text of the column.
             pub(in crate::db) const fn name(self) -> &'static str {
                 match self {
@@ -60,19 +63,128 @@ states! {
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::audit::Finding;
+    use rookery_common::chess::outcome::{GameResult, Termination};
+    use rookery_common::protocol::jobs::WorkKind;
+    use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
+    use rookery_common::protocol::networks::{ExportFormat, NetworkStatus};
+    use rookery_common::protocol::runs::RunStatus;
+
     use super::*;
+    use crate::db::models::audits::Cause;
+    use crate::db::sql::rows::name_of;
+
+    const SCHEMAS: [&str; 2] = [
+        include_str!("../../../migrations/sqlite/0100_ledger.sql"),
+        include_str!("../../../migrations/postgres/0100_ledger.sql"),
+    ];
+
+    /// The words that a CHECK lets into a column.
+    fn words<'a>(schema: &'a str, table: &str, column: &str) -> Vec<&'a str> {
+        let (_, table) = schema
+            .split_once(&format!("CREATE TABLE {table} ("))
+            .unwrap();
+        let (table, _) = table.split_once("\n)").unwrap();
+        let (_, list) = table.split_once(&format!("CHECK ({column} IN (")).unwrap();
+        let (list, _) = list.split_once("))").unwrap();
+        let words = list.split(',').map(|word| word.trim().trim_matches('\''));
+        words.collect()
+    }
+
+    #[test]
+    fn columns_take_the_words_of_their_enums() {
+        let kinds = WorkKind::ALL.map(WorkKind::name).to_vec();
+        let results = [
+            GameResult::WhiteWins,
+            GameResult::BlackWins,
+            GameResult::Draw,
+        ];
+        let terminations = [
+            Termination::Checkmate,
+            Termination::Stalemate,
+            Termination::Threefold,
+            Termination::FiftyMove,
+            Termination::InsufficientMaterial,
+            Termination::Resignation,
+            Termination::Adjudication,
+            Termination::PlyLimit,
+        ];
+        let purposes = [MatchPurpose::Gate, MatchPurpose::Rating];
+        let results = results.map(|result| name_of(&result).unwrap());
+        let terminations = terminations.map(|termination| name_of(&termination).unwrap());
+        let purposes = purposes.map(|purpose| name_of(&purpose).unwrap());
+        let causes = [
+            Cause::Sampled,
+            Cause::Scrutiny,
+            Cause::Drift,
+            Cause::Cleared,
+        ];
+        let columns: [(&str, &str, Vec<&str>); 15] = [
+            (
+                "runs",
+                "status",
+                RunStatus::ALL.map(RunStatus::name).to_vec(),
+            ),
+            (
+                "networks",
+                "status",
+                NetworkStatus::ALL.map(NetworkStatus::name).to_vec(),
+            ),
+            (
+                "network_exports",
+                "format",
+                ExportFormat::ALL.map(ExportFormat::name).to_vec(),
+            ),
+            (
+                "matches",
+                "status",
+                MatchStatus::ALL.map(MatchStatus::name).to_vec(),
+            ),
+            (
+                "matches",
+                "purpose",
+                purposes.iter().map(String::as_str).collect(),
+            ),
+            ("jobs", "kind", kinds.clone()),
+            ("jobs", "state", JobState::ALL.map(JobState::name).to_vec()),
+            ("chunks", "kind", kinds.clone()),
+            ("games", "kind", kinds.clone()),
+            (
+                "games",
+                "result",
+                results.iter().map(String::as_str).collect(),
+            ),
+            (
+                "games",
+                "termination",
+                terminations.iter().map(String::as_str).collect(),
+            ),
+            ("workers", "job_kind", kinds),
+            ("audits", "cause", causes.map(Cause::name).to_vec()),
+            (
+                "audits",
+                "state",
+                AuditState::ALL.map(AuditState::name).to_vec(),
+            ),
+            (
+                "audit_opinions",
+                "finding",
+                Finding::ALL.map(Finding::name).to_vec(),
+            ),
+        ];
+        for schema in SCHEMAS {
+            for (table, column, names) in &columns {
+                assert_eq!(words(schema, table, column), *names, "{table}.{column}");
+            }
+        }
+    }
 
     #[test]
     fn every_state_is_read_back_from_its_column() {
-        for state in [JobState::Open, JobState::Done, JobState::Returned] {
+        for state in JobState::ALL {
             assert_eq!(JobState::read(state.name()).unwrap(), state);
         }
-        for state in [
-            AuditState::Open,
-            AuditState::Passed,
-            AuditState::Failed,
-            AuditState::Void,
-        ] {
+        for state in AuditState::ALL {
             assert_eq!(AuditState::read(state.name()).unwrap(), state);
         }
         assert!(JobState::read("void").is_err());

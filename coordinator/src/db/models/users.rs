@@ -7,7 +7,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::sql::rows::{time_text, time_text_opt, to_count};
 use crate::db::types::{DELETED, Standing, UserInfo};
 
@@ -24,37 +24,6 @@ pub(in crate::db) async fn taken(conn: &mut AnyConnection, name: String) -> Resu
         Some(like) => DbError::NameAlike { name, like },
         None => DbError::NameTaken(name),
     })
-}
-
-/// Whether there are users of earlier versions, whose names have no skeletons yet.
-pub(in crate::db) async fn lack_skeletons(conn: &mut AnyConnection) -> Result<bool> {
-    let some: Option<i64> =
-        sqlx::query_scalar("SELECT id FROM users WHERE skeleton IS NULL LIMIT 1")
-            .fetch_optional(conn)
-            .await?;
-    Ok(some.is_some())
-}
-
-/// Gives users of earlier versions the skeletons of their names. Of two that look alike the later one
-/// keeps the name, and has a skeleton that no name has.
-pub(in crate::db) async fn fill_skeletons(conn: &mut AnyConnection) -> Result<()> {
-    let users: Vec<(i64, String)> =
-        sqlx::query_as("SELECT id, name FROM users WHERE skeleton IS NULL ORDER BY id")
-            .fetch_all(&mut *conn)
-            .await?;
-    for (id, name) in users {
-        sqlx::query(
-            "UPDATE users SET skeleton =
-               CASE WHEN EXISTS (SELECT 1 FROM users WHERE skeleton = $2) THEN $3 ELSE $2 END
-             WHERE id = $1",
-        )
-        .bind(id)
-        .bind(skeleton(&name))
-        .bind(format!("#{id}"))
-        .execute(&mut *conn)
-        .await?;
-    }
-    Ok(())
 }
 
 pub(in crate::db) async fn id_of(conn: &mut AnyConnection, user: &str) -> Result<i64> {
@@ -125,9 +94,9 @@ pub(in crate::db) async fn rename(
         actor: &actor,
         action: Action::RenameUser,
         subject: &before,
-        detail: &format!("{}{name:?}", operator_log::renamed(id)),
+        detail: &format!("user {id} is now {name:?}"),
     };
-    operator_log::write(conn, act, now).await
+    operator_log::write_about(conn, act, Subject::Renamed(id), now).await
 }
 
 async fn set_name(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {

@@ -6,9 +6,13 @@ use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo, Wor
 
 use crate::db::Database;
 use crate::db::error::Result;
-use crate::db::models::{auditing, audits, backlog, draws, drift, exposure, worker_blocks};
+use crate::db::models::{
+    audit_backlog, audit_draws, auditor_activity, audits, drift, exposure, worker_blocks,
+};
 use crate::db::sql::transactions::{read, write};
-use crate::db::trust::{AuditPlan, Auditing, Exposure, HoldEffects, HoldOrder, UnplannedAudit};
+use crate::db::trust::{
+    AuditPlan, AuditorActivity, Exposure, HoldEffects, HoldOrder, UnplannedAudit,
+};
 use crate::db::use_cases::{exclusions, quarantine, standings};
 use crate::trust::draw::DrawBoard;
 use crate::trust::drift::{Sample, Suspicion};
@@ -16,12 +20,12 @@ use crate::trust::drift::{Sample, Suspicion};
 impl Database {
     /// Audits whose chunks are to be read next; those that are too old or too many are given up.
     pub async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
-        let surplus = read!(self.readers, backlog::surplus(now))?;
-        for part in surplus.chunks(backlog::AT_ONCE) {
+        let surplus = read!(self.readers, audit_backlog::surplus(now))?;
+        for part in surplus.chunks(audit_backlog::AT_ONCE) {
             let part = part.to_vec();
-            write!(self, backlog::give_up(part))?;
+            write!(self, audit_backlog::give_up(part))?;
         }
-        read!(self.readers, backlog::next())
+        read!(self.readers, audit_backlog::next())
     }
 
     /// Keeps an audit's plan; without one the audit is given up.
@@ -31,22 +35,22 @@ impl Database {
 
     /// Audits of open runs for which somebody is to be drawn, and who could make them.
     pub async fn draw_boards(&self, now: Timestamp) -> Result<Vec<DrawBoard>> {
-        read!(self.readers, draws::boards(now))
+        read!(self.readers, audit_draws::boards(now))
     }
 
     /// Lets audits, by their numbers, wait for who was drawn.
     pub async fn enter_draws(&self, drawn: Vec<(i64, UserId)>, now: Timestamp) -> Result<()> {
-        write!(self, draws::enter(drawn, now))
+        write!(self, audit_draws::enter(drawn, now))
     }
 
     /// Who audits, and how much was audited within a day.
-    pub async fn auditing(&self, now: Timestamp) -> Result<Auditing> {
-        read!(self.readers, auditing::within_a_day(now))
+    pub async fn auditor_activity(&self, now: Timestamp) -> Result<AuditorActivity> {
+        read!(self.readers, auditor_activity::within_a_day(now))
     }
 
     /// Notes from which block of addresses somebody has registered.
     pub async fn note_block(&self, user: UserId, block: i64) -> Result<()> {
-        write!(self, auditing::note_block(user, block))
+        write!(self, auditor_activity::note_block(user, block))
     }
 
     /// The last self-play chunks of a run's best network, in numbers.

@@ -13,7 +13,7 @@ use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions as _, Connectio
 
 use crate::db::error::{DbError, Result};
 use crate::db::sql::deadlines::{Deadlines, within};
-use crate::db::sql::dialect::{Dialect, is_temporary};
+use crate::db::sql::dialect::{Dialect, FIRST_STEP, is_temporary};
 use crate::files::{folder_of, sync_folder};
 
 /// Connections that read.
@@ -220,6 +220,8 @@ pub enum Found {
     Nothing,
     /// A ledger that this build's schema has so many steps beyond.
     Older(usize),
+    /// A ledger of a build before 0.1.0, which `ledger copy` brings over.
+    Legacy,
     /// A ledger of this build's schema, or of a newer one.
     Ledger,
 }
@@ -251,21 +253,33 @@ pub(in crate::db) async fn find(url: &str, patience: Duration) -> Result<Found> 
     let database = Backend::new(url)?;
     let connected = database.connect_patiently(patience).await;
     let mut connection = connected.map_err(|error| database.explain(error))?;
-    let steps: Option<String> = sqlx::query_scalar(dialect.steps_table())
-        .fetch_optional(&mut connection)
-        .await?
-        .flatten();
-    let found = match steps {
+    let taken = steps(dialect, &mut connection).await?;
+    connection.close().await?;
+    Ok(match taken {
         None => Found::Nothing,
-        Some(table) => {
-            let taken = connection.list_applied_migrations(&table).await?;
-            let is_ahead = |step: &&Migration| taken.iter().all(|old| old.version != step.version);
+        Some(taken) if taken.iter().any(|step| *step < FIRST_STEP) => Found::Legacy,
+        Some(taken) => {
+            let is_ahead = |step: &&Migration| !taken.contains(&step.version);
             match dialect.schema().iter().filter(is_ahead).count() {
                 0 => Found::Ledger,
                 steps => Found::Older(steps),
             }
         }
+    })
+}
+
+/// The steps of the schema that a database has taken, in their order; none if it has no ledger.
+pub(in crate::db) async fn steps(
+    dialect: Dialect,
+    connection: &mut AnyConnection,
+) -> Result<Option<Vec<i64>>> {
+    let table: Option<String> = sqlx::query_scalar(dialect.steps_table())
+        .fetch_optional(&mut *connection)
+        .await?
+        .flatten();
+    let Some(table) = table else {
+        return Ok(None);
     };
-    connection.close().await?;
-    Ok(found)
+    let taken = connection.list_applied_migrations(&table).await?;
+    Ok(Some(taken.iter().map(|step| step.version).collect()))
 }

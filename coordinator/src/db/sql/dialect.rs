@@ -13,6 +13,15 @@ use sqlx::{Any, AnyConnection, ConnectOptions as _, Connection as _, Transaction
 
 use crate::db::error::{DbError, Result};
 
+/// The first step of the schema. Those with lower numbers were of builds before 0.1.0.
+pub(in crate::db) const FIRST_STEP: i64 = 100;
+
+/// The steps of the schema that builds before 0.1.0 had in the end; PostgreSQL's had no step 4.
+const LEGACY_STEPS: [i64; 33] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+    27, 28, 29, 30, 31, 50, 51,
+];
+
 static SQLITE_SCHEMA: Migrator = sqlx_macros::migrate!("./migrations/sqlite");
 static POSTGRES_SCHEMA: Migrator = sqlx_macros::migrate!("./migrations/postgres");
 
@@ -179,7 +188,15 @@ impl Dialect {
         }
     }
 
-    /// All versions of the schema.
+    /// The steps of the schema that the last builds before 0.1.0 have taken.
+    pub(in crate::db) fn legacy_steps(self) -> impl Iterator<Item = i64> {
+        let has_step_4 = self == Self::Sqlite;
+        LEGACY_STEPS
+            .into_iter()
+            .filter(move |step| has_step_4 || *step != 4)
+    }
+
+    /// All steps of the schema.
     pub(in crate::db) fn schema(self) -> &'static Migrator {
         match self {
             Self::Sqlite => &SQLITE_SCHEMA,

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rookery_common::ids::{ContentHash, JobId, MatchId, NetworkNumber, RunName};
+use rookery_common::ids::{ContentHash, JobId, MatchId, RunName};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{ChunkReceipt, WorkKind};
 use rookery_common::protocol::matches::MatchStatus;
@@ -18,6 +18,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::accepted_chunk::AcceptedChunk;
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::leases::{self, JobRow};
+use crate::db::models::matches::Match;
 use crate::db::models::{audits, chunks, games, matches, pairs, puzzles, runs};
 use crate::db::sql::rows::{count, hash, job_bytes, to_json, unreadable};
 use crate::db::sql::statement::{Statement, parts};
@@ -25,7 +26,7 @@ use crate::db::trust::ChunkStatus;
 use crate::db::types::{ChunkAccepted, ChunkDraft, RatingsState};
 use crate::db::use_cases::exclusions;
 use crate::db::use_cases::{audit_results, match_results, sums};
-use crate::trust::rate::{audit_chance, luck};
+use crate::trust::rate::{audit_chance, sampling_key};
 
 /// A chunk that was sent, and when.
 #[derive(Clone)]
@@ -65,7 +66,7 @@ pub(in crate::db) async fn accept(
         let job = leases::find_own(conn, sent.chunk.job, sent.chunk.user).await?;
         let entered = enter(conn, &[(sent, &job)]).await?;
         answers[place] = Ok(match entered.into_iter().flatten().next() {
-            Some(entered) => apply(conn, &entered).await?,
+            Some(entered) => apply(conn, entered).await?,
             None => known(conn, &sent.chunk, job.run()?).await?,
         });
     }
@@ -87,6 +88,10 @@ async fn enter<'a>(
             continue;
         };
         let kind = job.kind()?;
+        let played_in = match job.match_id {
+            Some(id) => Some(matches::load(conn, MatchId(id)).await?),
+            None => None,
+        };
         let state = match kind {
             WorkKind::Audit => ChunkStatus::Counted,
             _ => ChunkStatus::of_column(job.quarantined),
@@ -95,7 +100,11 @@ async fn enter<'a>(
             job,
             chunk: &sent.chunk,
             sequence,
-            networks: networks_of(conn, job).await?,
+            networks: match &played_in {
+                Some(m) => (m.candidate, m.opponent),
+                None => (job.network()?, job.network()?),
+            },
+            played_in,
             kind,
             state,
             now: sent.now,
@@ -158,19 +167,6 @@ async fn insert(
     Ok(sequences)
 }
 
-async fn networks_of(
-    conn: &mut AnyConnection,
-    job: &JobRow,
-) -> Result<(NetworkNumber, NetworkNumber)> {
-    match job.match_id {
-        Some(id) => {
-            let m = matches::load(conn, MatchId(id)).await?;
-            Ok((m.candidate, m.opponent))
-        }
-        None => Ok((job.network()?, job.network()?)),
-    }
-}
-
 /// Opens audits of those chunks that are drawn.
 async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -> Result<()> {
     let mut openings = Vec::new();
@@ -186,7 +182,7 @@ async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -
                 chunk: e.sequence,
                 user: e.job.user_id,
                 cause: audits::Cause::Sampled,
-                luck: luck(e.chunk.chance / below, positions),
+                sampling_key: sampling_key(e.chunk.chance / below, positions),
                 at: e.now,
             });
         }
@@ -205,8 +201,9 @@ async fn train_on(conn: &mut AnyConnection, entered: &AcceptedChunk<'_>) -> Resu
 }
 
 /// What follows from a chunk of a match or of an audit.
-async fn apply(conn: &mut AnyConnection, entered: &AcceptedChunk<'_>) -> Result<ChunkAccepted> {
-    let mut events = vec![told(entered)?];
+async fn apply(conn: &mut AnyConnection, mut entered: AcceptedChunk<'_>) -> Result<ChunkAccepted> {
+    let mut events = vec![told(&entered)?];
+    let played_in = entered.played_in.take();
     let ratings = match entered.kind {
         _ if entered.state == ChunkStatus::Excluded => RatingsState::Fresh,
         WorkKind::Audit => {
@@ -218,10 +215,13 @@ async fn apply(conn: &mut AnyConnection, entered: &AcceptedChunk<'_>) -> Result<
                 RatingsState::Stale
             }
         }
-        WorkKind::Match => count_match(conn, entered, &mut events).await?,
+        WorkKind::Match => {
+            let m = played_in.ok_or_else(|| unreadable("job", &"a match job without a match"))?;
+            count_match(conn, &entered, m, &mut events).await?
+        }
         WorkKind::SelfPlay | WorkKind::Puzzles => RatingsState::Fresh,
     };
-    accepted(entered, events, ratings)
+    accepted(&entered, events, ratings)
 }
 
 fn accepted(
@@ -280,14 +280,11 @@ fn told(entered: &AcceptedChunk<'_>) -> Result<Event> {
 async fn count_match(
     conn: &mut AnyConnection,
     entered: &AcceptedChunk<'_>,
+    m: Match,
     events: &mut Vec<Event>,
 ) -> Result<RatingsState> {
     let (job, chunk) = (entered.job, entered.chunk);
-    let id = job
-        .match_id
-        .ok_or_else(|| unreadable("job", &"a match job without a match"))?;
-    let m = matches::load(conn, MatchId(id)).await?;
-    let completed = pairs::enter(conn, id, chunk.job, &chunk.games).await?;
+    let completed = pairs::enter(conn, m.id, chunk.job, &chunk.games).await?;
     let mut decided = false;
     if m.status == MatchStatus::Open
         && let Some(completed) = completed

@@ -114,7 +114,7 @@ async fn waiting(
     Ok(row)
 }
 
-/// The oldest audit for which a contributor was [drawn](crate::db::models::draws), and whose worker plays all that it needs.
+/// The oldest audit for which a contributor was [drawn](crate::db::models::audit_draws), and whose worker plays all that it needs.
 async fn drawn(
     conn: &mut AnyConnection,
     run: &Run,

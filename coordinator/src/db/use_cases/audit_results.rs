@@ -7,13 +7,13 @@ use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
-use crate::db::models::audit_recent::audit_recent;
-use crate::db::models::audit_votes::Part;
+use crate::db::models::audit_history::Part;
 use crate::db::models::audits::{AuditRow, Cause, of_job, record_of};
 use crate::db::models::chunks::ChunkSelection;
+use crate::db::models::extra_audits::open_recent;
 use crate::db::models::leases::JobRow;
 use crate::db::models::states::AuditState;
-use crate::db::models::{audit_votes, draws, tokens};
+use crate::db::models::{audit_draws, audit_history, tokens};
 use crate::db::sql::rows::{job_bytes, unreadable};
 use crate::db::trust::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::types::ChunkDraft;
@@ -163,7 +163,7 @@ async fn decide(
     // What a single audit lets pass may be too much in many.
     let found = match verdict {
         Verdict::Open => return Ok(HoldEffects::default()),
-        Verdict::Passed => together(&audit_votes::since_last_failure(conn, audit).await?),
+        Verdict::Passed => together(&audit_history::since_last_failure(conn, audit).await?),
         Verdict::Failed => Finding::Differs,
     };
     let (state, in_many) = match found {
@@ -209,7 +209,7 @@ async fn waits_for_auditor(
     let until = audit.opened_at + CONFIRMED_WITHIN.as_millis() as i64;
     Ok(!has_spoken
         && now.as_millisecond() < until
-        && draws::is_auditor_at_work(conn, audit.user_id, now).await?)
+        && audit_draws::is_auditor_at_work(conn, audit.user_id, now).await?)
 }
 
 /// What is added to a track record.
@@ -286,7 +286,7 @@ async fn fail_audit(
         };
         return quarantine::order(conn, user, order, now).await;
     }
-    audit_recent(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;
+    open_recent(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;
     exclusions::set(
         conn,
         ChunkSelection::One(audit.chunk),

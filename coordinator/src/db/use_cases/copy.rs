@@ -22,8 +22,8 @@ use sqlx::{AnyConnection, Connection as _};
 use crate::db::Moved;
 use crate::db::error::{DbError, Result};
 use crate::db::models::identity;
-use crate::db::sql::connect::Backend;
-use crate::db::sql::dialect::Dialect;
+use crate::db::sql::connect::{self, Backend};
+use crate::db::sql::dialect::{Dialect, FIRST_STEP};
 use table::{Row, Sum, Table};
 
 /// All tables of the schema, each after those that its rows refer to, but `moved`, which a copy does not inherit.
@@ -72,6 +72,17 @@ const IDENTITY: &str = "ledger_id";
 pub struct Alone {
     dialect: Dialect,
     connection: AnyConnection,
+    schema: Schema,
+}
+
+/// The schema in which a ledger's rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Schema {
+    /// This build's.
+    Today,
+    /// That of the last builds before 0.1.0. It has the tables and columns of the first step of today's, so its copy
+    /// takes the other steps with the rows in it, when it is opened.
+    Legacy,
 }
 
 /// How far a copy has come.
@@ -95,15 +106,21 @@ pub struct Copied {
 }
 
 impl Alone {
-    /// Opens the ledger at `url` for this process alone and brings it to this build's schema. One
-    /// that is open elsewhere is waited for as long as `patience` lasts.
+    /// Opens the ledger at `url` for this process alone and brings it to this build's schema, but one from before
+    /// 0.1.0, which stays as it is. One that is open elsewhere is waited for as long as `patience` lasts.
     ///
     /// # Errors
     ///
     /// If others have it open, it cannot be reached or opened, is not a ledger, was written by a newer build, or goes
     /// on in another database.
     pub async fn open(url: &str, patience: Duration) -> Result<Self> {
-        let mut ledger = Self::connect(url, patience).await?.begun().await?;
+        let mut ledger = Self::connect(url, patience).await?;
+        if ledger.is_legacy().await? {
+            ledger.schema = Schema::Legacy;
+            ledger.raw(ledger.dialect.begin_alone()).await?;
+        } else {
+            ledger.take_steps().await?;
+        }
         match identity::moved(&mut ledger.connection).await? {
             None => Ok(ledger),
             Some(moved) => Err(DbError::Conflict(moved.to_string())),
@@ -111,16 +128,23 @@ impl Alone {
     }
 
     /// Opens the database at `url` for this process alone and makes an empty ledger in it, if it
-    /// has none. An SQLite file is created if it is missing.
+    /// has none, for rows of this schema. An SQLite file is created if it is missing.
     ///
     /// # Errors
     ///
     /// If others have it open, it cannot be reached or opened, was written by a newer build, or is a ledger that holds
     /// something, which is left as it is.
-    pub async fn open_empty(url: &str, patience: Duration) -> Result<Self> {
+    pub async fn open_empty(url: &str, patience: Duration, schema: Schema) -> Result<Self> {
         let mut ledger = Self::connect(url, patience).await?;
+        ledger.schema = schema;
         ledger.refuse_rows().await?;
-        ledger.begun().await
+        ledger.take_steps().await?;
+        Ok(ledger)
+    }
+
+    /// The schema of its rows.
+    pub const fn schema(&self) -> Schema {
+        self.schema
     }
 
     async fn connect(url: &str, patience: Duration) -> Result<Self> {
@@ -129,15 +153,33 @@ impl Alone {
         Ok(Self {
             dialect: database.dialect,
             connection: connected.map_err(|error| database.explain(error))?,
+            schema: Schema::Today,
         })
     }
 
-    /// With this build's schema, in the transaction that reads or writes it.
-    async fn begun(mut self) -> Result<Self> {
-        let schema = self.dialect.schema();
-        schema.run(&mut self.connection).await?;
-        self.raw(self.dialect.begin_alone()).await?;
-        Ok(self)
+    /// Whether the ledger is of a build before 0.1.0; it must be of one of the last.
+    async fn is_legacy(&mut self) -> Result<bool> {
+        let taken = connect::steps(self.dialect, &mut self.connection).await?;
+        let taken = taken.unwrap_or_default();
+        if !taken.iter().any(|step| *step < FIRST_STEP) {
+            return Ok(false);
+        }
+        if self.dialect.legacy_steps().eq(taken) {
+            return Ok(true);
+        }
+        let detail = "it is of an early build from before 0.1.0: bring it to the schema of the last of them by that \
+                      build's `migrate`, then copy it";
+        Err(DbError::Conflict(detail.to_owned()))
+    }
+
+    /// Brings the database to the schema of its rows and begins the transaction that reads or writes them.
+    async fn take_steps(&mut self) -> Result<()> {
+        let (steps, connection) = (self.dialect.schema(), &mut self.connection);
+        match self.schema {
+            Schema::Today => steps.run(connection).await?,
+            Schema::Legacy => steps.run_to(FIRST_STEP, connection).await?,
+        }
+        self.raw(self.dialect.begin_alone()).await
     }
 
     async fn refuse_rows(&mut self) -> Result<()> {
@@ -192,8 +234,16 @@ async fn transfer(
 ) -> Result<Vec<Copied>> {
     let tables = source.tables().await?;
     if target.tables().await? != tables {
-        let detail = "the tables of the two ledgers differ, although both have this version's \
-                      schema: somebody has changed them by hand";
+        let detail = match source.schema {
+            Schema::Today => {
+                "the tables of the two ledgers differ, although both have this version's schema: \
+                 somebody has changed them by hand"
+            }
+            Schema::Legacy => {
+                "a ledger from before 0.1.0 is copied into a new database, and this one has a later \
+                 ledger, though an empty one"
+            }
+        };
         return Err(DbError::Conflict(detail.to_owned()));
     }
     let mut bar = Bar::new(watch);

@@ -11,7 +11,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::Result;
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::operator_log::{self, Act, Action};
-use crate::db::models::{audit_recent, audits, users};
+use crate::db::models::{audits, extra_audits, users};
 use crate::db::sql::rows::time_text;
 use crate::db::sql::statement::Statement;
 use crate::db::trust::{ChunkStatus, HoldEffects, HoldOrder};
@@ -101,7 +101,7 @@ pub(in crate::db) async fn order_by_name(
         && order.state == ChunkStatus::Counted
     {
         audits::reopen(conn, user, ended.at, now).await?;
-        audit_recent::sample_since(conn, user, ended.at, chance, now).await?;
+        extra_audits::sample_since(conn, user, ended.at, chance, now).await?;
     }
     self::order(conn, user, order, now).await.map(Some)
 }

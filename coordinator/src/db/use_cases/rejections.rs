@@ -7,7 +7,7 @@ use rookery_common::protocol::networks::NetworkStatus;
 use sqlx::AnyConnection;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::operator_log::{self, Act, Action, Networks};
+use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{matches, networks};
 use crate::db::types::Rejection;
@@ -40,7 +40,7 @@ pub(in crate::db) async fn reject(
         subject: run.name.as_str(),
         detail: &detail,
     };
-    operator_log::write_about(conn, act, Networks::Rejected(number), now).await?;
+    operator_log::write_about(conn, act, Subject::Rejected(number), now).await?;
     matches::open_next_gate(conn, &run, now).await?;
     Ok(events)
 }

@@ -7,7 +7,7 @@ use rookery_common::protocol::networks::NetworkStatus;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
-use crate::db::models::operator_log::{self, Act, Action, Networks};
+use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::models::{networks, runs};
 use crate::db::sql::rows::to_u32;
 use crate::db::types::Rollback;
@@ -47,7 +47,7 @@ pub(in crate::db) async fn roll_back(
         subject: run.name.as_str(),
         detail: &detail,
     };
-    operator_log::write_about(conn, act, Networks::Moved { from, to }, now).await?;
+    operator_log::write_about(conn, act, Subject::Moved { from, to }, now).await?;
     Ok(vec![Event::Rollback {
         run: run.name.clone(),
         number: to,

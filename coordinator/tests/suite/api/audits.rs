@@ -10,7 +10,6 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::trust::TrustLevel;
 use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::trust::rate::PROBATION;
-use sqlx::{AnyConnection, AssertSqlSafe, Connection as _};
 
 use crate::support::app::{code, run};
 use crate::support::court::{Court, GAMES, PATIENCE};
@@ -188,36 +187,4 @@ async fn heartbeats_do_not_hold_an_audit_for_ever() {
     };
     assert_eq!(minutes(60).await, WorkKind::SelfPlay);
     assert_eq!(minutes(2).await, WorkKind::Audit);
-}
-
-/// The statements of the step that gave credit its audits, which fill in what earlier versions have.
-#[tokio::test]
-async fn audits_of_earlier_versions_are_credited() {
-    let mut court = Court::new().await;
-    let (games, _) = court.alice_plays().await;
-    court.answer(&court.auditor, &games, Same).await;
-    let schema = match env!("CARGO_CRATE_NAME") {
-        "cloud" => include_str!("../../../migrations/postgres/0027_audit_credit.sql"),
-        _ => include_str!("../../../migrations/sqlite/0027_audit_credit.sql"),
-    };
-    let fill = &schema[schema.find("UPDATE").unwrap()..];
-    let mut connection = AnyConnection::connect(court.app.database.url())
-        .await
-        .unwrap();
-    for table in ["credits", "credit_spans"] {
-        let empty = format!("UPDATE {table} SET audits = 0, audit_positions = 0");
-        let empty = sqlx::raw_sql(AssertSqlSafe(empty)).execute(&mut connection);
-        assert!(empty.await.unwrap().rows_affected() > 0);
-    }
-    let db = &court.app.app.db;
-    let checked = db.check(&run()).await.unwrap();
-    assert_eq!(
-        checked.discrepancies.len(),
-        3,
-        "{:?}",
-        checked.discrepancies
-    );
-    sqlx::raw_sql(fill).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
-    court.app.assert_consistent().await;
 }

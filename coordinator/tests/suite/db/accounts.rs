@@ -128,41 +128,6 @@ pub(super) async fn a_failed_operation_leaves_its_neighbours_alone(db: SharedDat
     }
 }
 
-#[tokio::test]
-async fn names_of_earlier_versions_stay_and_no_new_one_looks_like_them() {
-    let database = TestDatabase::new().await;
-    let earlier = database.open().await;
-    for name in ["alice", "aIice"] {
-        // Earlier versions knew no skeletons.
-        let mut connection = AnyConnection::connect(database.url()).await.unwrap();
-        sqlx::query("INSERT INTO users (name, created_at) VALUES ($1, 0)")
-            .bind(name)
-            .execute(&mut connection)
-            .await
-            .unwrap();
-        connection.close().await.unwrap();
-    }
-    earlier.close().await;
-    let db = database.open().await;
-    let names: Vec<String> = db
-        .users()
-        .await
-        .unwrap()
-        .into_iter()
-        .map(|u| u.name)
-        .collect();
-    assert_eq!(names.len(), 2, "{names:?}");
-    let draft = user_draft("a1ice", &Token::generate().unwrap());
-    let refused = db.create_user(draft, "a1ice", noon()).await;
-    assert!(
-        matches!(&refused, Err(DbError::NameAlike { like, .. }) if like == "alice"),
-        "{refused:?}"
-    );
-    db.rename_user("aIice", "ann", "test", noon())
-        .await
-        .unwrap();
-}
-
 pub(super) async fn a_user_has_another_name(db: SharedDatabase) {
     let token = Token::generate().unwrap();
     let id = db.create_user(user_draft("Ann", &token), "Ann", noon());

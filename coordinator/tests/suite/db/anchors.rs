@@ -8,11 +8,9 @@ use rookery_common::rating::AnchorElo;
 use rookery_coordinator::db::{
     AnchorDraft, Checked, EloOrder, LogFilter, MatchDraft, NetworkDraft, SharedDatabase,
 };
-use sqlx::{AnyConnection, Connection as _};
 
 use super::{chances, name, network, request, run, user};
 use crate::support::app::params;
-use crate::support::database::TestDatabase;
 use crate::support::noon;
 
 /// An anchor that is submitted as this one, with this Elo.
@@ -142,39 +140,4 @@ pub(super) async fn programs_play_with_workers_that_have_them(db: SharedDatabase
     assert_eq!(take(&db, ann, 4, false).await, WorkKind::SelfPlay);
     assert_eq!(take(&db, ann, 5, true).await, WorkKind::Match);
     assert_eq!(db.check(&name("a")).await.unwrap(), Checked::default());
-}
-
-/// The programs of a ledger's networks, in the order of their numbers.
-async fn programs(database: &mut AnyConnection) -> Vec<Option<String>> {
-    sqlx::query_scalar("SELECT program FROM networks ORDER BY number")
-        .fetch_all(database)
-        .await
-        .unwrap()
-}
-
-#[tokio::test]
-async fn programs_that_came_before_they_were_noted_are_found() {
-    let database = TestDatabase::new().await;
-    let db = database.open().await;
-    let ann = user(&db, "ann").await;
-    run(&db, "a", params()).await;
-    let first = network("a", ann, 0);
-    db.submit_network(first, noon()).await.unwrap();
-    program(&db, ann, 1, Program::Random).await;
-    program(&db, ann, 2, Program::alpha_beta(3)).await;
-    open(&db, 2).await;
-    db.close().await;
-    let connect = || AnyConnection::connect(database.url());
-    let mut older = connect().await.unwrap();
-    let noted = programs(&mut older).await;
-    let names = noted.iter().map(Option::as_deref);
-    assert!(names.eq([None, Some("random"), Some("alphabeta:3")]));
-    let undo = "ALTER TABLE networks DROP COLUMN program;
-        DELETE FROM _sqlx_migrations WHERE version = 15";
-    sqlx::raw_sql(undo).execute(&mut older).await.unwrap();
-    older.close().await.unwrap();
-    let db = database.open().await;
-    assert_eq!(programs(&mut connect().await.unwrap()).await, noted);
-    assert_eq!(take(&db, ann, 1, false).await, WorkKind::SelfPlay);
-    assert_eq!(take(&db, ann, 2, true).await, WorkKind::Match);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rookery_common::ids::UserId;
 use rookery_coordinator::db::Database;
-use rookery_coordinator::db::copy::{self, Alone, Progress};
+use rookery_coordinator::db::copy::{self, Alone, Progress, Schema};
 use rookery_coordinator::db::sql::Deadlines;
 use rookery_coordinator::db::{Checked, DbError, LogFilter, Moved};
 use rookery_coordinator::tokens::Token;
@@ -20,7 +20,7 @@ use crate::support::matches::contested;
 use crate::support::noon;
 
 /// How long a test waits for a ledger that something is about to close.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// Rows of most tables, and of those that take several batches.
 const FEW: i64 = 3;
 const MANY: i64 = 1_100;
@@ -37,6 +37,8 @@ struct Column {
     may_be_missing: bool,
     is_key: bool,
     refers: bool,
+    /// Those that a CHECK lets in; any if there are none.
+    words: Vec<String>,
 }
 
 impl Column {
@@ -57,6 +59,10 @@ impl Column {
             "integer" if is_free => format!("{}", -row * 0x1_0000_0001 - self.name.len() as i64),
             "integer" => number.to_string(),
             "real" => ["0.1", "-1.5e-300", "12345.678e200"][(row % 3) as usize].to_owned(),
+            "text" if !self.words.is_empty() => {
+                let word = row as usize % self.words.len();
+                self.words[word].clone()
+            }
             "text" => format!("'{table}.{} {row} '' \" \\ \n {{\"é\": \"♞\"}}'", self.name),
             "blob" => format!("x'00ff{number:016x}0001'"),
             other => panic!("{table}.{} is {other:?}", self.name),
@@ -64,15 +70,15 @@ impl Column {
     }
 }
 
-async fn connect(url: &str) -> AnyConnection {
+pub(super) async fn connect(url: &str) -> AnyConnection {
     sqlx::any::install_default_drivers();
     AnyConnection::connect(url).await.unwrap()
 }
 
 /// The columns of every table of an SQLite ledger.
 async fn columns(connection: &mut AnyConnection) -> BTreeMap<String, Vec<Column>> {
-    let rows: Vec<(String, String, String, i64, i64, i64)> = sqlx::query_as(
-        "SELECT t.name, c.name, lower(c.type), c.\"notnull\", c.pk,
+    let rows: Vec<(String, String, String, String, i64, i64, i64)> = sqlx::query_as(
+        "SELECT t.name, t.sql, c.name, lower(c.type), c.\"notnull\", c.pk,
            EXISTS (SELECT 1 FROM pragma_foreign_key_list(t.name) f WHERE f.\"from\" = c.name)
          FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table'
            AND t.name NOT IN ('_sqlx_migrations', 'sqlite_sequence', 'moved')",
@@ -81,13 +87,17 @@ async fn columns(connection: &mut AnyConnection) -> BTreeMap<String, Vec<Column>
     .await
     .unwrap();
     let mut tables: BTreeMap<String, Vec<Column>> = BTreeMap::new();
-    for (table, name, kind, not_null, key, refers) in rows {
+    for (table, sql, name, kind, not_null, key, refers) in rows {
+        let checked = sql.split_once(&format!("CHECK ({name} IN ("));
+        let list = checked.and_then(|(_, rest)| rest.split_once("))"));
+        let words = list.map(|(list, _)| list.split(',').map(|word| word.trim().to_owned()));
         tables.entry(table).or_default().push(Column {
             name,
             kind,
             may_be_missing: not_null == 0 && key == 0,
             is_key: key != 0,
             refers: refers != 0,
+            words: words.into_iter().flatten().collect(),
         });
     }
     tables
@@ -134,7 +144,7 @@ fn shown(row: &AnyRow, place: usize) -> String {
 }
 
 /// All rows of all tables, with the names of their columns, in one order for both database programs.
-async fn all_rows(url: &str) -> BTreeMap<String, Vec<Vec<String>>> {
+pub(super) async fn all_rows(url: &str) -> BTreeMap<String, Vec<Vec<String>>> {
     let mut connection = connect(url).await;
     let tables = match connection.backend_name() {
         "PostgreSQL" => {
@@ -179,9 +189,10 @@ async fn assert_same(one: &str, other: &str) {
     }
 }
 
-async fn copied(from: &TestDatabase, to: &TestDatabase) {
+pub(super) async fn copied(from: &TestDatabase, to: &TestDatabase) {
     let source = Alone::open(from.url(), PATIENCE).await.unwrap();
-    let target = Alone::open_empty(to.url(), PATIENCE).await.unwrap();
+    let target = Alone::open_empty(to.url(), PATIENCE, source.schema());
+    let target = target.await.unwrap();
     copy::copy(source, target, &moved(), &mut |_: Progress| {})
         .await
         .unwrap();
@@ -280,7 +291,8 @@ async fn a_copy_replaces_nothing() {
     user(&db, "ann").await;
     db.close().await;
     let before = all_rows(target.url()).await;
-    let refused = Alone::open_empty(target.url(), PATIENCE).await.err();
+    let refused = Alone::open_empty(target.url(), PATIENCE, Schema::Today);
+    let refused = refused.await.err();
     let Some(DbError::Conflict(detail)) = &refused else {
         panic!("{refused:?}");
     };
@@ -294,7 +306,8 @@ async fn a_copy_replaces_nothing() {
                  WHERE version = (SELECT max(version) FROM _sqlx_migrations)";
     sqlx::raw_sql(later).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    let refused = Alone::open_empty(newer.url(), PATIENCE).await.err();
+    let refused = Alone::open_empty(newer.url(), PATIENCE, Schema::Today);
+    let refused = refused.await.err();
     assert!(matches!(refused, Some(DbError::Newer(9999))), "{refused:?}");
     // What was refused is no hindrance elsewhere.
     copied(&source, &TestDatabase::new().await).await;
@@ -338,7 +351,8 @@ async fn an_interrupted_copy_leaves_nothing_behind() {
         }
     };
     let from = Alone::open(source.url(), PATIENCE).await.unwrap();
-    let to = Alone::open_empty(target.url(), PATIENCE).await.unwrap();
+    let to = Alone::open_empty(target.url(), PATIENCE, from.schema());
+    let to = to.await.unwrap();
     let moved = moved();
     tokio::select! {
         biased;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use rookery_coordinator::db::Database;
 use rookery_coordinator::db::sql::Found;
-use rookery_coordinator::db::{DbError, SharedDatabase};
+use rookery_coordinator::db::{DbError, LogFilter, SharedDatabase};
 use rookery_coordinator::tokens::Token;
 use sqlx::Connection as _;
 
-use super::user_draft;
+use super::{user, user_draft};
 use crate::support::database::TestDatabase;
 use crate::support::noon;
 
@@ -50,35 +50,33 @@ async fn a_ledger_of_an_older_program_is_found_out_and_not_changed() {
     }
 }
 
-/// Earlier versions wrote into a sentence for people which network an operator had rejected, and between which ones
-/// best had moved.
+/// The steps after the first one are taken with the rows in the ledger.
 #[tokio::test]
-async fn the_networks_in_an_older_operator_log_become_columns() {
+async fn a_ledger_takes_the_steps_that_it_lacks() {
     let database = TestDatabase::new().await;
-    database.open().await.close().await;
+    let db = database.open().await;
+    let ann = user(&db, "ann").await;
+    let renamed = db.rename_user("ann", "bea", "operator", noon()).await;
+    renamed.unwrap();
+    db.close().await;
     let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
-    let older = "ALTER TABLE operator_log DROP COLUMN network;
-        ALTER TABLE operator_log DROP COLUMN from_network;
-        ALTER TABLE operator_log RENAME TO audit;
-        DELETE FROM _sqlx_migrations WHERE version = 51;
-        INSERT INTO audit (at, actor, action, subject, detail) VALUES
-          (1, 'ann', 'reject-network', 'main', 'network 12: lost 3: 0'),
-          (2, 'ann', 'roll-back', 'main', 'best from network 27 to network 5, not to network 3'),
-          (3, 'ann', 'reject-network', 'main', 'network x: nonsense'),
-          (4, 'ann', 'block-user', 'bob', 'network 12: spam');";
-    sqlx::raw_sql(older).execute(&mut connection).await.unwrap();
+    let undo = "DROP INDEX operator_log_of_user;
+        ALTER TABLE operator_log DROP COLUMN user_id;
+        ALTER TABLE audits RENAME COLUMN sampling_key TO luck;
+        DELETE FROM _sqlx_migrations WHERE version > 100";
+    sqlx::raw_sql(undo).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    database.open().await.close().await;
-    let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
-    let networks: Vec<(Option<i64>, Option<i64>)> =
-        sqlx::query_as("SELECT network, from_network FROM operator_log ORDER BY id")
-            .fetch_all(&mut connection)
-            .await
-            .unwrap();
-    let none = (None, None);
-    let expected = [(Some(12), None), (Some(5), Some(27)), none, none];
-    assert_eq!(networks, expected);
-    connection.close().await.unwrap();
+    let db = database.open().await;
+    // By the number that the step has read out of the sentence, the name of before is forgotten, too.
+    db.delete_user("bea", "operator", noon()).await.unwrap();
+    let log = db.operator_log(LogFilter::newest(100)).await.unwrap();
+    let deleted = format!("deleted-{}", ann.0);
+    let renaming = log.iter().find(|act| act.action == "rename-user").unwrap();
+    assert_eq!(
+        (&renaming.subject, &*renaming.detail),
+        (&deleted, &*format!("user {}", ann.0))
+    );
+    db.close().await;
 }
 
 #[tokio::test]

@@ -21,6 +21,7 @@ mod anchors;
 mod copies;
 mod leases;
 mod ledger;
+mod legacy;
 mod references;
 mod rollout;
 mod runs;

@@ -34,10 +34,10 @@ impl Files {
         match self {
             Self::Folder(_) => {
                 let root = self.root().display().to_string();
-                vec![("ROOKERY_STORE".to_owned(), root)]
+                vec![("ROOKERY_STORAGE".to_owned(), root)]
             }
             Self::Object(s3) => {
-                let mut variables = vec![("ROOKERY_STORE".to_owned(), S3::url())];
+                let mut variables = vec![("ROOKERY_STORAGE".to_owned(), S3::url())];
                 variables.extend(s3.settings());
                 variables
             }

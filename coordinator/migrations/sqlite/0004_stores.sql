@@ -1,2 +1,0 @@
--- A user is looked up by the name in whatever case it is written.
-CREATE INDEX users_by_name ON users (lower(name));
