@@ -40,7 +40,7 @@ pub enum StorageIdentityError {
     Moved(Moved),
     /// It is the store of another ledger.
     #[error(
-        "the store belongs to another ledger: it is marked with the identifier {owner}, and this \
+        "RK-0206: the store belongs to another ledger: it is marked with the identifier {owner}, and this \
          ledger has {id}; {advice}", advice = ADVICE
     )]
     Other {
@@ -51,7 +51,7 @@ pub enum StorageIdentityError {
     },
     /// It is not marked, and has networks, but none that the ledger names.
     #[error(
-        "the store belongs to another ledger, it seems: of the {networks} networks in it this \
+        "RK-0206: the store belongs to another ledger, it seems: of the {networks} networks in it this \
          ledger names none; {advice}", advice = ADVICE
     )]
     Strange {

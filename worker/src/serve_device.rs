@@ -31,12 +31,12 @@ pub fn run(args: ServeDeviceArgs, file: &ConfigFile, runtime: &Runtime) -> anyho
         ..ServerOptions::default()
     };
     let listener = TcpListener::bind(args.listen);
-    let listener = listener.with_context(|| format!("cannot listen on {}", args.listen))?;
+    let listener = listener.with_context(|| format!("RK-0008: cannot listen at {}", args.listen))?;
     let compute = Compute::resolve(&compute, file)?;
     let machine = Machine::open(&compute, &mut Tuning::default(), None)?;
     anyhow::ensure!(
         machine.devices.lanes() == 1,
-        "serve-device offers one device: start it once for each GPU, each with a --listen of its own"
+        "RK-0310: serve-device offers one device: start it once for each GPU, each with a --listen of its own"
     );
     let (backend, info) = (machine.devices.backend(0), machine.devices.info(0));
     let server = Server::start(listener, backend, machine.threads, options)?;

@@ -45,7 +45,7 @@ pub enum TrustError {
     },
     /// The coordinator names another key, or none.
     #[error(
-        "run {run} must be signed by the key {trusted}, but the coordinator names {offered}: {reason}. Either its \
+        "RK-0410: run {run} must be signed by the key {trusted}, but the coordinator names {offered}: {reason}. Either its \
          operator lost the key, or somebody else answers in its place; ask the operator, and if the \
          new key is right, start once with --run-key KEY (keys are kept in {path})",
         path = path.display()
@@ -85,7 +85,7 @@ impl Trust {
         let pins = match std::fs::read_to_string(&path) {
             Ok(text) => toml::from_str(&text).with_context(|| {
                 format!(
-                    "the file of keys {} is damaged; move it away, and the key that the coordinator names next \
+                    "RK-0409: the file of keys {} is damaged; move it away, and the key that the coordinator names next \
                  is trusted, or the one that you give with --run-key",
                     path.display()
                 )

@@ -56,6 +56,6 @@ pub enum SpecError {
     )]
     MoreThanProgram(Program),
     /// A shape such as `6x64` could not be read.
-    #[error("{0:?} is not a network shape; write blocks x filters, for example 6x64")]
+    #[error("RK-0606: {0:?} is not a network shape; write blocks x filters, for example 6x64")]
     Shape(String),
 }

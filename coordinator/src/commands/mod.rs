@@ -70,12 +70,12 @@ async fn find_ledger(settings: &Settings) -> anyhow::Result<()> {
     match found.with_context(|| not_opened(settings))? {
         Found::Ledger => Ok(()),
         Found::Nothing => anyhow::bail!(
-            "there is no ledger at {}; give --data-dir or --database (`run create`, `migrate` and \
+            "RK-0202: there is no ledger at {}; give --data-dir or --database (`run create`, `migrate` and \
              `serve` make a new one)",
             shown(&settings.database)
         ),
         Found::Older(steps) => anyhow::bail!(
-            "the ledger at {} is of an older rookery-coordinator (its schema is {steps} behind this one's): back it \
+            "RK-0204: the ledger at {} is of an older rookery-coordinator (its schema is {steps} behind this one's): back it \
              up with that version, then run this one's `migrate`; older ones cannot serve it any more after that",
             shown(&settings.database)
         ),
@@ -90,7 +90,7 @@ fn open_blobs(settings: &Settings) -> anyhow::Result<SharedBlobs> {
 /// Opens the store of networks and chunks; clients get files as told.
 fn open_blobs_for(settings: &Settings, downloads: Downloads) -> anyhow::Result<SharedBlobs> {
     blobs::open(&settings.store, downloads)
-        .with_context(|| format!("cannot open the store {}", without_secrets(&settings.store)))
+        .with_context(|| format!("RK-0220: cannot open the store {}", without_secrets(&settings.store)))
 }
 
 /// What to say before why the store is not used with the ledger.

@@ -261,7 +261,7 @@ async fn reserve(listen: &str) -> anyhow::Result<TcpSocket> {
 }
 
 fn no_port(listen: &str) -> String {
-    format!("cannot listen at {listen}")
+    format!("RK-0008: cannot listen at {listen}")
 }
 
 /// Keeps other coordinators from a ledger on SQLite, which serves one. Commands may be beside it.
@@ -279,7 +279,7 @@ fn lock(settings: &Settings) -> anyhow::Result<Option<FileLock>> {
     match FileLock::take(Path::new(&path)) {
         Ok(lock) => Ok(Some(lock)),
         Err(FileLockError::Held { process, .. }) => anyhow::bail!(
-            "another coordinator ({}) serves the ledger {}: stop that one, or give this one its own \
+            "RK-0201: another coordinator ({}) serves the ledger {}: stop that one, or give this one its own \
              --data-dir; several coordinators share a ledger on PostgreSQL only",
             holder(process),
             ledger.display()
@@ -367,7 +367,7 @@ fn tls(settings: &Settings, args: &ServeArgs) -> anyhow::Result<Option<Tls>> {
     match (certificate, key) {
         (None, None) => Ok(None),
         (Some(certificate), Some(key)) => Tls::open(certificate, key).map(Some),
-        _ => anyhow::bail!("TLS needs both --tls-cert and --tls-key"),
+        _ => anyhow::bail!("RK-0216: TLS needs both --tls-cert and --tls-key"),
     }
 }
 
@@ -396,7 +396,7 @@ fn read_book(path: &Path) -> anyhow::Result<OpeningBook> {
     let bytes =
         std::fs::read(path).with_context(|| format!("cannot read the opening book {shown}"))?;
     let read = OpeningBook::from_file(path, &bytes);
-    let read = read.with_context(|| format!("{shown} is no opening book"))?;
+    let read = read.with_context(|| format!("RK-0219: {shown} is no opening book"))?;
     for line in &read.passed_over {
         tracing::warn!("in the opening book {shown}: {line}");
     }
@@ -440,7 +440,7 @@ async fn resume_leases(app: &App) -> anyhow::Result<()> {
 async fn warn_of_no_auditor(app: &App) -> anyhow::Result<()> {
     if !app.db.auditing(app.clock.now()).await?.named {
         tracing::warn!(
-            "No auditor is trusted: contributors only vouch for each other, quarantine no one, and somebody \
+            "RK-0209: No auditor is trusted: contributors only vouch for each other, quarantine no one, and somebody \
              with many names can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"
         );
     }

@@ -80,7 +80,7 @@ pub enum DbError {
     Migration(#[source] sqlx::migrate::MigrateError),
     /// A later version of the program has changed the schema.
     #[error(
-        "the ledger is of a newer rookery-coordinator (step {0} of its schema is not known here): run \
+        "RK-0203: the ledger is of a newer rookery-coordinator (step {0} of its schema is not known here): run \
          that version, or restore the backup from before the upgrade"
     )]
     Newer(i64),
@@ -88,7 +88,7 @@ pub enum DbError {
     #[error("the address of the database cannot be used: {0}")]
     Address(String),
     /// The database's server cannot be used, which is for the operator to change.
-    #[error("the database cannot be reached ({reason}): {advice}")]
+    #[error("RK-0207: the database cannot be reached ({reason}): {advice}")]
     Unreachable {
         /// What the attempt gave.
         reason: String,

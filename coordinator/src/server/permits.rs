@@ -83,7 +83,7 @@ impl ConnectionLimit {
             self.warned = Some(Instant::now());
             tracing::warn!(
                 connections = self.number,
-                "The limit of connections is reached; the longest idle ones are closed for others. Raise \
+                "RK-0212: The limit of connections is reached; the longest idle ones are closed for others. Raise \
                  --connections, or the system's limit of open files."
             );
         }

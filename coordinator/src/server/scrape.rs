@@ -42,12 +42,12 @@ pub async fn serve(
     let listener = match (TcpListener::bind(given.unwrap_or(LISTEN)).await, given) {
         (Ok(listener), _) => listener,
         (Err(error), Some(given)) => {
-            return Err(error).with_context(|| format!("cannot listen at {given} for metrics"));
+            return Err(error).with_context(|| format!("RK-0008: cannot listen at {given} for metrics"));
         }
         (Err(error), None) => {
             tracing::warn!(
                 %error,
-                "Metrics are not served: cannot listen at {LISTEN}. Give another address with --metrics-listen."
+                "RK-0215: Metrics are not served: cannot listen at {LISTEN}. Give another address with --metrics-listen."
             );
             return Ok(None);
         }

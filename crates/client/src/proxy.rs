@@ -31,7 +31,7 @@ pub(crate) struct Proxy {
 /// A variable that names no usable proxy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{variable} is no proxy that can be used ({reason}): write for example http://proxy.example.org:3128"
+    "RK-0110: {variable} is no proxy that can be used ({reason}): write for example http://proxy.example.org:3128"
 )]
 pub struct ProxyError {
     variable: &'static str,

@@ -92,7 +92,7 @@ struct Trained {
 fn advise(error: anyhow::Error) -> anyhow::Error {
     if is_divergence(&error) {
         error.context(
-            "training diverged, and no network was written; start again with a lower --learning-rate or a lower \
+            "RK-0705: training diverged, and no network was written; start again with a lower --learning-rate or a lower \
              gradient_clip in --params",
         )
     } else {
@@ -198,7 +198,7 @@ fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<Intake> {
     let positions = intake.training().positions();
     anyhow::ensure!(
         positions > 0,
-        "no position to train on in {} ({}; match games are not trained on)",
+        "RK-0710: no position to train on in {} ({}; match games are not trained on)",
         shown(&args.chunks),
         quantity(files.len(), "chunk file")
     );

@@ -64,7 +64,7 @@ impl Endpoint {
     /// If the address cannot be had.
     pub async fn start(address: SocketAddr, gauges: Gauges) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(address).await;
-        let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
+        let listener = listener.with_context(|| format!("RK-0008: cannot listen at {address}"))?;
         Ok(Self {
             address: listener.local_addr()?,
             task: tokio::spawn(answer_all(listener, gauges)),

@@ -59,7 +59,7 @@ impl Library {
         store.sweep()?;
         anyhow::ensure!(
             !games.is_empty(),
-            "the PGN files have no game to learn from; those without ratings are used with \
+            "RK-0708: the PGN files have no game to learn from; those without ratings are used with \
              --pgn-assume-elo"
         );
         games.reverse();

@@ -124,7 +124,7 @@ fn does_not_know(error: &ApiError, class: Backend) -> Option<String> {
         error.code() == Some(ProblemCode::BadRequest) && error.to_string().contains(&unknown);
     is_older.then(|| {
         format!(
-            "this coordinator is older than this worker and does not take what is computed in {}: ask its operator to \
+            "RK-0308: this coordinator is older than this worker and does not take what is computed in {}: ask its operator to \
              update it, or play with --device cpu until then",
             class.name()
         )

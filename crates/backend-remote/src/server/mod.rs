@@ -100,7 +100,7 @@ pub struct Statistics {
 pub enum ServerError {
     /// Anybody in the network could use it.
     #[error(
-        "{0} is open to other machines: give a token with --device-token-file, or listen on 127.0.0.1"
+        "RK-0309: {0} is open to other machines: give a token with --device-token-file, or listen on 127.0.0.1"
     )]
     NeedsToken(SocketAddr),
     /// The socket cannot be used.
