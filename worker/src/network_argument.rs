@@ -140,7 +140,9 @@ async fn find(
             ""
         };
         let server = client.server();
-        anyhow::Error::new(error).context(format!("RK-0603: network {name} was not found on {server}{help}"))
+        anyhow::Error::new(error).context(format!(
+            "RK-0603: network {name} was not found on {server}{help}"
+        ))
     })
 }
 

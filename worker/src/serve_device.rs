@@ -31,7 +31,8 @@ pub fn run(args: ServeDeviceArgs, file: &ConfigFile, runtime: &Runtime) -> anyho
         ..ServerOptions::default()
     };
     let listener = TcpListener::bind(args.listen);
-    let listener = listener.with_context(|| format!("RK-0008: cannot listen at {}", args.listen))?;
+    let listener =
+        listener.with_context(|| format!("RK-0008: cannot listen at {}", args.listen))?;
     let compute = Compute::resolve(&compute, file)?;
     let machine = Machine::open(&compute, &mut Tuning::default(), None)?;
     anyhow::ensure!(

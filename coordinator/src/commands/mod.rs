@@ -89,8 +89,12 @@ fn open_blobs(settings: &Settings) -> anyhow::Result<SharedBlobs> {
 
 /// Opens the store of networks and chunks; clients get files as told.
 fn open_blobs_for(settings: &Settings, downloads: Downloads) -> anyhow::Result<SharedBlobs> {
-    blobs::open(&settings.store, downloads)
-        .with_context(|| format!("RK-0220: cannot open the store {}", without_secrets(&settings.store)))
+    blobs::open(&settings.store, downloads).with_context(|| {
+        format!(
+            "RK-0220: cannot open the store {}",
+            without_secrets(&settings.store)
+        )
+    })
 }
 
 /// What to say before why the store is not used with the ledger.

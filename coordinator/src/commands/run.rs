@@ -305,7 +305,8 @@ fn read_params(path: &Path) -> anyhow::Result<RunParams> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .with_context(|| format!("RK-0006: cannot read the parameters {shown}"))?;
-    RunParams::from_text(&text).with_context(|| format!("RK-0005: the parameters in {shown} are not valid"))
+    RunParams::from_text(&text)
+        .with_context(|| format!("RK-0005: the parameters in {shown} are not valid"))
 }
 
 async fn list(db: &SharedDatabase, args: &ListArgs) -> anyhow::Result<()> {

@@ -42,7 +42,8 @@ pub async fn serve(
     let listener = match (TcpListener::bind(given.unwrap_or(LISTEN)).await, given) {
         (Ok(listener), _) => listener,
         (Err(error), Some(given)) => {
-            return Err(error).with_context(|| format!("RK-0008: cannot listen at {given} for metrics"));
+            return Err(error)
+                .with_context(|| format!("RK-0008: cannot listen at {given} for metrics"));
         }
         (Err(error), None) => {
             tracing::warn!(

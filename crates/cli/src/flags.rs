@@ -56,7 +56,10 @@ pub fn read_params(path: &Path) -> anyhow::Result<String> {
 
 /// What is said of a file whose parameters are not valid.
 pub fn invalid_params(path: &Path) -> String {
-    format!("RK-0005: the parameters in {} are not valid", path.display())
+    format!(
+        "RK-0005: the parameters in {} are not valid",
+        path.display()
+    )
 }
 
 /// Reads a number from 0 to 1.

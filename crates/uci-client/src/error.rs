@@ -7,7 +7,9 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum UciError {
     /// The program could not be started.
-    #[error("RK-0801: cannot start the engine {program}: {source}; is it installed, and is the path right?")]
+    #[error(
+        "RK-0801: cannot start the engine {program}: {source}; is it installed, and is the path right?"
+    )]
     Start {
         /// The program as given.
         program: String,

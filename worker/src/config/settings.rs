@@ -77,7 +77,9 @@ impl FromStr for PrecisionChoice {
                 Ok(Precision::Auto) => Ok(Self::Auto),
                 Ok(precision) => Ok(Self::Only(precision)),
                 Err(_) => {
-                    anyhow::bail!("RK-0312: {text:?} is no precision; write auto, measure, f32, bf16 or f16")
+                    anyhow::bail!(
+                        "RK-0312: {text:?} is no precision; write auto, measure, f32, bf16 or f16"
+                    )
                 }
             },
         }

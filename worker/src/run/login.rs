@@ -96,7 +96,10 @@ async fn check_run(settings: &Settings, client: &Client, retry: &Retry) -> Resul
 enum RunError {
     #[error("the program is ending")]
     Interrupted,
-    #[error("RK-0404: there is no run {wanted} at {server}: {} (--run)", runs_there(known))]
+    #[error(
+        "RK-0404: there is no run {wanted} at {server}: {} (--run)",
+        runs_there(known)
+    )]
     Unknown {
         wanted: RunName,
         server: Server,
