@@ -2,7 +2,7 @@
 //!
 //! The first key that a coordinator names for a run is pinned in `keys.toml`, beside the token, or
 //! one is given with `--run-key`. From then on only that key counts, or a later one for which it
-//! vouches: a coordinator, or whoever answers in its place, cannot hand out other networks.
+//! vouches: a coordinator, or an impostor in its place, cannot hand out other networks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -268,7 +268,7 @@ mod tests {
             ask(folder, None, &server, Some(&key)).await.unwrap(),
             pinned
         );
-        // Whoever answers now cannot make the endorsement.
+        // An impostor cannot make the endorsement.
         let mut usurped = history(&[&key, &thief]);
         usurped[1].endorsement = history(&[&thief, &thief])[1].endorsement.clone();
         for told in [history(&[&key]), history(&[&thief]), usurped, Vec::new()] {

@@ -242,7 +242,7 @@ pub(crate) fn last_word(error: ApiError, what: &str) -> anyhow::Error {
     anyhow::Error::from(error).context(format!("{what}{advice}"))
 }
 
-/// What is told while a coordinator does not answer to a registration: the address may be wrong.
+/// The log line while a coordinator does not answer a registration: the address may be wrong.
 fn cannot_register(server: &Server) -> String {
     format!(
         "this worker could not be registered at {server} (if that is not the coordinator's address, \
