@@ -256,7 +256,7 @@ mod tests {
         execute(&args(dir, flags), &Screen::hidden(), &Shutdown::default())
     }
 
-    /// A network to begin with, and chunks of so many games each; the answer is the network's name.
+    /// A network to begin with, and chunks with this number of games each; the answer is the network's name.
     fn prepare(dir: &Path, chunks: u64, games: u64) -> ContentHash {
         rookery_backend_torch::use_threads(1);
         std::fs::create_dir(dir.join("games")).unwrap();

@@ -90,7 +90,7 @@ async fn answer_all(listener: TcpListener, gauges: Gauges) {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        // One caller at a time: there is one Prometheus, and nobody else gets more.
+        // One caller at a time: there is one Prometheus.
         let answered = tokio::time::timeout(PATIENCE, answer(stream, &gauges)).await;
         if let Ok(Err(error)) = answered {
             tracing::debug!("metrics were not taken: {error}");
