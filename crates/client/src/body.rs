@@ -1,4 +1,4 @@
-//! Bodies of answers, part by part, decompressed where a proxy compressed what nobody asked it to.
+//! Bodies of answers, part by part, decompressed where a proxy compressed them unasked.
 
 use std::fmt::Display;
 use std::io::Write as _;

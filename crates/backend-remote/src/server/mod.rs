@@ -61,7 +61,7 @@ pub struct Limits {
     pub frame_time: Duration,
     /// How long a client may not read what is written to it.
     pub write_time: Duration,
-    /// How often an idle connection is told that the server is there.
+    /// Interval of keep-alives on an idle connection.
     pub alive: Duration,
 }
 
@@ -169,7 +169,7 @@ impl Drop for ClientSlot {
 }
 
 impl Server {
-    /// Offers a backend on a socket. A processor computes each batch by `threads`; a GPU so many batches side by side.
+    /// Offers a backend on a socket. A processor computes each batch by `threads`; a GPU this number of batches at once.
     ///
     /// # Errors
     ///
