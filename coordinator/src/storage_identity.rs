@@ -117,7 +117,7 @@ pub async fn claim(db: &Database, blobs: &dyn BlobStore) -> Result<(), StorageId
     Ok(())
 }
 
-/// Makes the store the ledger's, whoever had it, and notes that in the operator log; whether that
+/// Makes the store the ledger's, whatever ledger it had, and notes that in the operator log; whether that
 /// changed anything. `location` is where the store is.
 ///
 /// # Errors
@@ -143,7 +143,7 @@ pub async fn adopt(
     Ok(true)
 }
 
-/// Refuses a store with networks of which the ledger names none. Without a network nobody has
+/// Refuses a store with networks if the ledger names none of them. Without a network nobody has
 /// played, so a store without networks has nothing to lose.
 async fn refuse_strange(db: &Database, blobs: &dyn BlobStore) -> Result<(), StorageIdentityError> {
     let listed = blobs.list(BlobKind::Network).await?;

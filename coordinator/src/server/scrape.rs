@@ -13,7 +13,7 @@ use crate::api::health;
 use crate::config::MetricsAddress;
 use crate::limits::Limits;
 
-/// Where metrics are served if nobody says: reachable from this machine only.
+/// Default address of metrics: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:9464";
 /// Written in place of an address: metrics are served beside the API.
 const WITH_API: &str = "api";

@@ -37,7 +37,7 @@ pub(super) struct Filter {
     pub themes: Vec<String>,
     /// Allowed ratings.
     pub rating: RatingRange,
-    /// At most so many puzzles.
+    /// Most puzzles.
     pub count: usize,
 }
 
