@@ -1,4 +1,4 @@
-//! Configuration files: what is wrong with one is told without its lines, which may hold secrets.
+//! Configuration files: errors do not show their lines, which may hold secrets.
 //!
 //! Behind the feature `command-line`.
 
