@@ -59,7 +59,7 @@ impl Tuning {
         data_dir.join("tuning.json")
     }
 
-    /// What is kept in a folder. A file that cannot be read counts as missing: the machine can be
+    /// What is kept in a folder. A file that cannot be read is as good as none: the machine can be
     /// measured again.
     pub fn load(data_dir: &Path) -> Self {
         let text = std::fs::read_to_string(Self::path(data_dir)).unwrap_or_default();

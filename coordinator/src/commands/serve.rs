@@ -38,7 +38,7 @@ use crate::trust::plan;
 use crate::webhook::{Webhook, keep_telling};
 use crate::{api, ratings, relay, retention, telemetry};
 
-/// Default address of the coordinator: reachable from this machine only.
+/// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";
 /// How often old observations are dropped and counts taken.
 const UPKEEP: Duration = Duration::from_secs(15);
@@ -203,7 +203,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     let app = App::new(db, blobs, Arc::new(SystemClock), book, doors);
     let folders = args.syzygy.as_ref().or(settings.file.syzygy.as_ref());
     if let Some(folders) = folders.filter(|folders| !folders.is_empty()) {
-        // They are set here only.
+        // Nobody else sets them.
         let _ = app.tables.set(Box::new(open_tables(folders)?));
     }
     // A store that cannot be used may come up later, but its operator should know at once.
@@ -234,7 +234,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
 }
 
 /// Takes the port before anything is made, so that a coordinator that cannot be reached leaves no new
-/// ledger. No client is let in yet: connections are refused until it listens.
+/// ledger. Nobody is let in yet: connections are refused until it listens.
 async fn reserve(listen: &str) -> anyhow::Result<TcpSocket> {
     let bind = |address: SocketAddr| -> std::io::Result<TcpSocket> {
         let socket = match address {

@@ -1,7 +1,7 @@
 //! Whose searches can be believed: for contributors who want to know what of theirs is held, and
 //! for operators.
 //!
-//! How much is audited, and by whom, is for everyone. The rest is not, and pages have no login: its
+//! How much is audited, and by whom, is for everyone. The rest is not, and pages know nobody: its
 //! script asks the API with the token that is typed into it.
 
 use askama::Template;
@@ -17,7 +17,7 @@ use crate::db::{Auditing, NAME_AN_AUDITOR};
 struct TrustPage {
     layout: Layout,
     auditing: Auditing,
-    /// What an operator types while no auditor is trusted.
+    /// What an operator types where nobody is trusted.
     command: &'static str,
 }
 

@@ -117,7 +117,7 @@ impl Limits {
         }
     }
 
-    /// Searches for a mate, and those that the GUI ends, go on even when no surprise is expected any more.
+    /// Searches for a mate, and those that the GUI ends, go on for what nobody expects any more.
     const fn is_calm_enough(&self, standing: &Standing) -> bool {
         standing.calm && !self.endless && self.mate.is_none()
     }
