@@ -166,9 +166,12 @@ fn visible_secret(words: impl IntoIterator<Item = OsString>) -> Option<&'static 
 pub fn read_secret(path: &Path) -> anyhow::Result<String> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the token file {shown}"))?;
+        .with_context(|| format!("RK-0003: cannot read the token file {shown}"))?;
     let secret = text.trim();
-    anyhow::ensure!(!secret.is_empty(), "the token file {shown} is empty");
+    anyhow::ensure!(
+        !secret.is_empty(),
+        "RK-0004: the token file {shown} is empty"
+    );
     Ok(secret.to_owned())
 }
 

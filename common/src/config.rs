@@ -1,4 +1,4 @@
-//! Configuration files: what is wrong with one is told without its lines, which may hold secrets.
+//! Configuration files: errors do not show their lines, which may hold secrets.
 //!
 //! Behind the feature `command-line`.
 
@@ -24,10 +24,18 @@ pub fn load<T: DeserializeOwned + Default>(
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the configuration file {}", path.display()))?;
-    from_toml(&text)
-        .with_context(|| format!("the configuration file {} is not valid", path.display()))
+    let text = std::fs::read_to_string(path).with_context(|| {
+        format!(
+            "RK-0002: cannot read the configuration file {}",
+            path.display()
+        )
+    })?;
+    from_toml(&text).with_context(|| {
+        format!(
+            "RK-0001: the configuration file {} is not valid",
+            path.display()
+        )
+    })
 }
 
 /// What is wrong with a configuration file, and in which line.

@@ -36,7 +36,7 @@ pub enum FileLockError {
     },
 }
 
-/// A process as people are told of it.
+/// A process, as messages name it.
 pub fn holder(process: Option<u32>) -> String {
     process.map_or_else(
         || "another process".to_owned(),
@@ -75,7 +75,7 @@ impl FileLock {
             }
             Err(TryLockError::Error(error)) => return Err(failed("lock")(error)),
         }
-        // The number is for people only: a full disk keeps nobody from the lock.
+        // The number is for people only: a full disk does not prevent the lock.
         let _ = file.set_len(0);
         let _ = writeln!(file, "{}", std::process::id());
         Ok(Self { _file: file })

@@ -27,7 +27,7 @@ pub fn start(filter: &str, format: LogFormat, bars: &MultiProgress) -> anyhow::R
     })?;
     let bars = bars.clone();
     let lines = tracing_subscriber::fmt()
-        // A line that cannot be written is lost; by default that would panic where nobody reads any more.
+        // A line that cannot be written is lost; by default that would panic once the reader is gone.
         .log_internal_errors(false)
         .with_env_filter(filter)
         .with_writer(move || AboveBars(bars.clone()));

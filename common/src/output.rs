@@ -12,7 +12,7 @@ use serde::Serialize;
 ///
 /// # Errors
 ///
-/// If standard output cannot be written, and not because nobody reads it any more.
+/// If standard output cannot be written, and not because its reader is gone.
 pub fn print(text: &str) -> anyhow::Result<()> {
     print_with(|out| Ok(out.write_all(text.as_bytes())?))
 }

@@ -103,7 +103,7 @@ impl Movetext {
 pub enum Evaluation {
     /// Hundredths of a pawn.
     Centipawns(i32),
-    /// Mate in so many moves; negative if White is mated, 0 if nobody knows in how many.
+    /// Mate in this number of moves; negative if White is mated, 0 if the number is unknown.
     Mate(i32),
 }
 

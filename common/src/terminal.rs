@@ -74,7 +74,7 @@ impl<T: TermLike> Resizable<T> {
         }
     }
 
-    /// Does this with the terminal. If it is gone, nobody sees what is drawn.
+    /// Does this with the terminal. If it is gone, the drawing is lost.
     fn draw(&self, write: impl FnOnce(&T, &mut Drawn) -> io::Result<()>) {
         let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
         drop(write(&self.term, &mut drawn));

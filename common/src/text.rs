@@ -4,13 +4,13 @@ use std::fmt::Display;
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// Whether a text has at most so many characters, and none that moves what stands around it: none
+/// Whether a text has at most this number of characters, and none that moves what stands around it: none
 /// of control, and none that changes the direction of writing, ends a line or is not seen.
 pub fn is_plain(text: &str, most: usize) -> bool {
     text.chars().count() <= most && !text.chars().any(moves_others)
 }
 
-/// The first characters of a text, at most so many, without those that [`is_plain`] does not allow.
+/// The first characters of a text, at most this number, without those that [`is_plain`] does not allow.
 pub fn printable(text: &str, most: usize) -> String {
     let shown = text.chars().filter(|c| !moves_others(*c));
     shown.take(most).collect()

@@ -51,7 +51,7 @@
       return;
     }
     if (entries.length === 0) {
-      log.append(make("p", "card empty", "Nothing is in the log that was asked for."));
+      log.append(make("p", "card empty", "No log entry matches."));
       return;
     }
     const heads = ["Time (UTC)", "Who", "Action", "On", "What"].map((text) => make("th", "", text));

@@ -32,7 +32,7 @@
   const command = (text) => make("code", "", text);
 
   /** Why the coordinator does not take a token, in the words of this page. */
-  const refused = "This token is not known here, or it was revoked. Copy the whole line of the file tokens.toml that begins with rk_.";
+  const refused = "The coordinator does not know this token, or it was revoked. Copy the whole word that begins with rk_ from the file tokens.toml.";
   const form = /^rk_[0-9a-f]{64}$/i;
 
   async function ask(path, options = {}) {
@@ -66,7 +66,7 @@
     const rows = held.map((chunk) => [
       command(chunk.chunk.slice(0, 12)), chunk.run, chunk.kind, number(chunk.games),
       number(chunk.positions), make("td", "reason", chunk.reason), when(chunk.since)]);
-    return table("Held chunks", ["Chunk", "Run", "Played for", "Games", "Positions", "Why it is held", "Since"], rows);
+    return table("Held chunks", ["Chunk", "Run", "Played for", "Games", "Positions", "Reason", "Since"], rows);
   }
 
   const number = (n) => make("td", "n", n.toLocaleString("en"));
@@ -75,19 +75,19 @@
   function advice(trust) {
     if (trust.quarantine) {
       return [
-        "Nothing that you send counts for training, matches, ratings or credit; it is kept, and counts again once an operator has cleared you.",
-        `Update the worker, run it without changes and without overclocking, and see that networks in its folder were not exchanged. Then write to the operator${address}, with your name and the reason above.`,
+        "Your games do not count for training, matches, ratings or credit. The coordinator keeps them; they count again when an operator has cleared you.",
+        `Update the worker, and run it unchanged and without overclocking. Check that no network file in its folder was replaced. Then write to the operator${address}, with your name and the reason above.`,
       ];
     }
     if (trust.held_chunks > 0) {
       return [
-        "The searches of these chunks were not those that others get with the same network. They count for nothing until an operator lets them go; what you send otherwise counts.",
-        "Once may be an accident. If it happens again, look at the machine: memory errors, overclocking, an exchanged network file.",
+        "Other contributors got other searches for these chunks with the same network. The chunks are excluded until an operator releases them. Your other games count.",
+        "A single case may be an accident. If it happens again, check the machine: memory errors, overclocking, a replaced network file.",
       ];
     }
     return trust.level === "probation"
-      ? ["All that you send counts. Every chunk is audited until ten audits were passed one after the other."]
-      : ["All that you send counts."];
+      ? ["All your games count. Every chunk is audited until you have passed ten audits in a row."]
+      : ["All your games count."];
   }
 
   function showOwn(trust) {
@@ -158,15 +158,15 @@
       trust.name, badge(trust.level), make("td", "n", percent(trust.audit_rate)), number(trust.audits_passed),
       number(trust.audits_failed), number(trust.audits_open), number(trust.audited_positions),
       number(trust.held_chunks), missing(trust), findings(trust)]);
-    const heads = ["Name", "Trust", "Audited", "Passed", "Failed", "Open", "Positions", "Held", "Never came", "Why, and what to do"];
+    const heads = ["Name", "Trust", "Audited", "Passed", "Failed", "Open", "Positions", "Held", "Not returned", "Reason and action"];
     const log = make("a", "", "operator log");
     log.href = "/operator-log";
     const section = make("section", "", make("div", "title", make("h2", "", "Contributors"), make("span", "more", log)));
     if (rows.length === 0) {
-      section.append(make("p", "card empty", "Nobody has sent anything yet."));
+      section.append(make("p", "card empty", "No contributor has uploaded games yet."));
     } else {
       section.append(table("Contributors", heads, rows));
-      section.append(make("p", "soft", "Who is quarantined sends chunks that are kept and do not count; cleared, all of them count again. One chunk alone is held or let go by ",
+      section.append(make("p", "soft", "Quarantine: the coordinator keeps the contributor's chunks, and they do not count. Clear: all of them count again. To hold or release one chunk: ",
         command("PUT /api/v1/chunks/{sha256}/quarantine"), ". On the command line: ",
         command("rookery-coordinator user clear NAME --reason …"), "."));
     }
@@ -195,7 +195,7 @@
     if (scopes.includes("contribute")) showOwn(await ask("/trust"));
     if (scopes.includes("operate")) showEverybody(await ask("/trust/contributors"));
     if (own.childElementCount + everybody.childElementCount === 0) {
-      throw new Error("this token may neither contribute nor operate, and there is nothing to tell it");
+      throw new Error("This token has neither the scope contribute nor operate, so there is nothing to show.");
     }
   });
 

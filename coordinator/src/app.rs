@@ -59,7 +59,7 @@ pub struct Parts {
     pub site: Option<SiteUrl>,
     /// Where metrics are served.
     pub metrics_address: MetricsAddress,
-    /// Cancelled when the coordinator is about to stop: whoever spreads requests should send no
+    /// Cancelled when the coordinator is about to stop: load balancers should send no
     /// more, but those that come are served.
     pub leaving: CancellationToken,
     /// Where the secret keys of runs lie.
@@ -76,7 +76,7 @@ pub struct Parts {
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
     pub verifying: ConcurrencyLimit,
-    /// Chunks of which a game is shown at the same time. Anybody may look at games: they neither
+    /// Concurrency limit of reading chunks to show a game. Anybody may look at games: they neither
     /// hold up what comes in nor wait for it.
     pub viewing: ConcurrencyLimit,
     /// Lists of games or contributors that are looked for at the same time. Anybody may ask for any,

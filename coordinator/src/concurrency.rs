@@ -1,4 +1,4 @@
-//! Work that keeps a core or the database busy: only so much of it at a time.
+//! Concurrency limit of work that keeps a core or the database busy.
 //!
 //! A turn is the work's and not that of who waits for its answer: a client that goes away in the
 //! middle makes no room for the next one's work before its own has ended.
@@ -21,7 +21,7 @@ pub struct Permit {
 }
 
 impl ConcurrencyLimit {
-    /// So many places.
+    /// A limit of `places` at a time.
     pub fn new(places: usize) -> Self {
         Self(Arc::new(Semaphore::new(places)))
     }
@@ -33,7 +33,7 @@ impl ConcurrencyLimit {
         Permit { _place: place }
     }
 
-    /// Asks the ledger in turn; the database keeps the turn until it has answered, whoever has gone
+    /// Asks the ledger in turn; the database keeps the turn until it has answered, even if the caller has gone
     /// away.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl ConcurrencyLimit {
         answered.unwrap_or_else(|error| Err(DbError::Unavailable(error.to_string().into())))
     }
 
-    /// Places that nobody has.
+    /// Free permits.
     pub fn free(&self) -> usize {
         self.0.available_permits()
     }

@@ -107,7 +107,7 @@ impl<W: Write + Send> PositionWriter<W> {
         })
     }
 
-    /// Adds the games of a chunk, of which the ledger has the number `sequence`.
+    /// Adds the games of a chunk, number `sequence` of the ledger.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@
 //!        other coordinators on the same ledger (PostgreSQL's NOTIFY)
 //! ```
 //!
-//! A listener that is too slow misses events and is told how many: pages load again then.
+//! A listener that is too slow misses events and gets their number: pages reload then.
 
 use rookery_common::protocol::events::Event;
 use tokio::sync::broadcast;
@@ -34,7 +34,7 @@ impl Default for EventBus {
 impl EventBus {
     /// Tells everyone.
     pub fn publish(&self, event: Event) {
-        // An error only says that nobody listens.
+        // An error only means that there is no listener.
         let _ = self.own.send(event.clone());
         let _ = self.all.send(event);
     }

@@ -102,7 +102,7 @@ mod tests {
         Timestamp::from_millisecond(1_800_000_000_000 + milliseconds).unwrap()
     }
 
-    /// How many of so many workers ask in each second, if there is nothing for minutes and each obeys.
+    /// Requests a second of this number of workers, if there is no work for minutes and each one backs off.
     fn asks(workers: usize) -> Vec<usize> {
         let (fleet, open) = (Fleet::default(), runs(&["open"]));
         let mut waiting = std::collections::BinaryHeap::new();

@@ -46,7 +46,7 @@ pub enum IntakeError {
     /// Verification failed.
     #[error(transparent)]
     Chunk(#[from] ChunkError),
-    /// It is larger than so many positions can be.
+    /// It is larger than its number of positions allows.
     #[error(
         "the chunk has {bytes} bytes for {positions} positions; no more than {most} are stored for them"
     )]
@@ -102,7 +102,7 @@ fn check_density(bytes: usize, games: &[GameSummary]) -> Result<(), IntakeError>
 const LEAST_COST: usize = 256 << 10;
 
 impl IntakeError {
-    /// What a chunk of so many bytes has cost that was refused: nothing where it was not looked
+    /// Cost of a refused chunk for its sender's rate limit, by its size: nothing where it was not looked
     /// into. An honest worker's lease may have ended, and no more is counted than was stored then.
     pub fn cost(&self, bytes: usize) -> usize {
         match self {

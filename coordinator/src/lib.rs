@@ -18,7 +18,7 @@
 //! - [`panics`]: what a bug ends, and what goes on;
 //! - [`concurrency`]: work that keeps a core or the database busy;
 //! - [`fleet`]: how many workers there are, and when those ask again for which there is nothing;
-//! - [`notices`], [`worker_names`]: what contributors are told, and which of their machines share a name;
+//! - [`notices`], [`worker_names`]: notices to contributors, and which of their machines share a name;
 //! - [`live_boards`]: games that people watch while they are played;
 //! - [`intake`]: a chunk's way from bytes to the ledger;
 //! - [`ratings`]: the fit of all match games;

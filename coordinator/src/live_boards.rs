@@ -18,7 +18,7 @@ use crate::db::{Principal, Result};
 const BOARDS: usize = 4;
 /// Boards of all runs.
 const MOST: usize = 64;
-/// How long a board of which nothing is heard stays.
+/// How long a board without updates stays.
 const SILENCE: SignedDuration = SignedDuration::from_mins(3);
 /// Between two jobs that are looked up in the ledger, so that no number of workers that share costs it much.
 const LOOK_UP_EVERY: SignedDuration = SignedDuration::from_secs(2);

@@ -8,7 +8,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::app::App;
 use crate::db::sql::announcements::Heard;
 
-/// How long events are gathered before they are told to other coordinators together.
+/// How long events are batched before they are sent to other coordinators.
 const GATHER: Duration = Duration::from_millis(25);
 /// Pause after the database could not be reached.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 use crate::app::App;
 use crate::db::{DbError, Forgotten};
 
-/// How long a job is kept of which nothing came. Until then a worker may bring games that it has kept
+/// How long a job without an upload is kept. Until then a worker may bring games that it has kept
 /// through an outage, and operators see what was missing within a week.
 pub const JOBS_KEPT: SignedDuration = SignedDuration::from_hours(8 * 24);
 /// How long a worker is kept that was not heard.

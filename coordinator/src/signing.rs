@@ -71,7 +71,7 @@ pub fn read(path: &Path) -> anyhow::Result<Option<SigningKey>> {
     };
     let key = SigningKey::from_text(&text);
     key.map(Some)
-        .with_context(|| format!("{shown} is no secret key"))
+        .with_context(|| format!("RK-0712: {shown} is no secret key"))
 }
 
 /// Writes a secret key where only this user can read it; never over another file. When it returns, no power cut

@@ -40,7 +40,7 @@ pub enum StorageIdentityError {
     Moved(Moved),
     /// It is the store of another ledger.
     #[error(
-        "the store belongs to another ledger: it is marked with the identifier {owner}, and this \
+        "RK-0206: the store belongs to another ledger: it is marked with the identifier {owner}, and this \
          ledger has {id}; {advice}", advice = ADVICE
     )]
     Other {
@@ -51,7 +51,7 @@ pub enum StorageIdentityError {
     },
     /// It is not marked, and has networks, but none that the ledger names.
     #[error(
-        "the store belongs to another ledger, it seems: of the {networks} networks in it this \
+        "RK-0206: the store belongs to another ledger, it seems: of the {networks} networks in it this \
          ledger names none; {advice}", advice = ADVICE
     )]
     Strange {
@@ -117,7 +117,7 @@ pub async fn claim(db: &Database, blobs: &dyn BlobStore) -> Result<(), StorageId
     Ok(())
 }
 
-/// Makes the store the ledger's, whoever had it, and notes that in the operator log; whether that
+/// Makes the store the ledger's, whatever ledger it had, and notes that in the operator log; whether that
 /// changed anything. `location` is where the store is.
 ///
 /// # Errors
@@ -143,7 +143,7 @@ pub async fn adopt(
     Ok(true)
 }
 
-/// Refuses a store with networks of which the ledger names none. Without a network nobody has
+/// Refuses a store with networks if the ledger names none of them. Without a network nobody has
 /// played, so a store without networks has nothing to lose.
 async fn refuse_strange(db: &Database, blobs: &dyn BlobStore) -> Result<(), StorageIdentityError> {
     let listed = blobs.list(BlobKind::Network).await?;

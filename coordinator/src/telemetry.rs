@@ -37,7 +37,7 @@ pub fn begin_logging(settings: &Settings) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&settings.log)
         .with_context(|| format!("{:?} is no filter for log lines", settings.log))?;
     let lines = tracing_subscriber::fmt()
-        // A line that cannot be written is lost; by default that would panic where nobody reads any more.
+        // A line that cannot be written is lost; by default that would panic once the reader is gone.
         .log_internal_errors(false)
         .with_env_filter(filter)
         .with_ansi(has_colours())
@@ -109,7 +109,7 @@ pub async fn ledger<T>(what: LedgerUse, part: &'static str, work: impl Future<Ou
 }
 
 /// Something that a gauge counts for as long as it goes on: until this is dropped, also where
-/// whoever waits for it goes away.
+/// the caller who waits for it goes away.
 pub struct Underway(&'static str);
 
 impl Underway {

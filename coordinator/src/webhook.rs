@@ -98,7 +98,7 @@ pub async fn keep_telling(app: App, webhook: Webhook) {
     }
 }
 
-/// What people are told of an event; nothing of most.
+/// The webhook's text for an event; none for most.
 fn message(event: &Event, site: Option<&SiteUrl>) -> Option<String> {
     let (text, path) = match event {
         Event::Promotion { run, number, .. } => (

@@ -29,7 +29,7 @@ pub struct Finding {
 }
 
 impl Analyst {
-    /// Starts the engine, which searches so many nodes a position on one processor core.
+    /// Starts the engine, with this number of nodes for each position, on one processor core.
     ///
     /// # Errors
     ///

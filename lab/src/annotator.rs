@@ -187,7 +187,7 @@ impl AnnotatedGames {
         let games = begun.saturating_sub(1);
         anyhow::ensure!(
             games == 0 || labelled,
-            "the games in {} were not annotated by \"{name}\"; go on with what they were annotated \
+            "RK-0806: the games in {} were not annotated by \"{name}\"; go on with what they were annotated \
              with, or remove the file",
             path.display()
         );

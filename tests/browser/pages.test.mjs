@@ -168,7 +168,7 @@ describe("networks", () => {
     const view = await open(browser, showcase.url);
     const answer = await view.visit("/runs/main/networks/99");
     assert.equal(answer.status(), 404);
-    assert.match(await text(view.page, "main"), /Not found/);
+    assert.match(await text(view.page, "main"), /Page not found/);
     await view.shot("not-found");
     await view.close();
   });
@@ -303,7 +303,7 @@ describe("addresses that lead nowhere", () => {
     for (const path of ["/games/1?ply=-1", "/runs/main/games?kind=chess"]) {
       const answer = await fetch(showcase.url + path);
       assert.equal(answer.status, 400);
-      assert.match(await answer.text(), /<h1>Not understood<\/h1>/);
+      assert.match(await answer.text(), /<h1>Bad request<\/h1>/);
     }
   });
 
@@ -312,7 +312,7 @@ describe("addresses that lead nowhere", () => {
     test(`${path} is a page that says so`, async () => {
       const answer = await fetch(showcase.url + path);
       assert.equal(answer.status, 404);
-      assert.match(await answer.text(), /<h1>Not found<\/h1>/);
+      assert.match(await answer.text(), /<h1>Page not found<\/h1>/);
     });
   }
 });
@@ -486,7 +486,7 @@ describe("trust", () => {
       await look(page, showcase.tokens.ada);
       await page.locator("#own dl").waitFor();
       assert.match(await text(page, "#own"), /ada\s+on probation/);
-      assert.match(await text(page, "#own"), /All that you send counts/);
+      assert.match(await text(page, "#own"), /All your games count/);
       assert.match(await text(page, "#own"), /Positions searched again\s+\d/);
       assert.equal(await page.locator("#everybody").innerText(), "", "others are not told of");
     }));
@@ -498,7 +498,7 @@ describe("trust", () => {
       const bronstein = row(page, "bronstein");
       await bronstein.waitFor();
       assert.equal(await page.locator("#everybody tbody tr").count(), 3);
-      assert.match(await text(page, "#everybody"), /Never came/);
+      assert.match(await text(page, "#everybody"), /Not returned/);
       const aligned = (cells) => cells.map((cell) => getComputedStyle(cell).textAlign);
       assert.deepEqual(await page.locator("#everybody th").evaluateAll(aligned),
         await page.locator("#everybody tbody tr:first-child > td").evaluateAll(aligned));
@@ -549,7 +549,7 @@ describe("trust", () => {
     await view.visit("/trust");
     await look(view.page, `rk_${"0".repeat(64)}`);
     await view.page.locator("#problem:not([hidden])").waitFor();
-    assert.match(await text(view.page, "#problem"), /not known here/);
+    assert.match(await text(view.page, "#problem"), /does not know this token/);
     await view.shot("trust-refused");
     await view.close();
   });

@@ -52,7 +52,7 @@ impl Clock {
         owned.to_vec()
     }
 
-    /// Sets it so many seconds ahead of the right time, or behind it.
+    /// Sets it this number of seconds ahead of the right time, or behind it.
     ///
     /// # Errors
     ///

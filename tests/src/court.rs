@@ -150,7 +150,7 @@ impl Court {
     ///
     /// # Errors
     ///
-    /// If nobody plays so.
+    /// If no worker plays so.
     pub fn name_of(&self, player: &Player) -> anyhow::Result<&str> {
         let person = self.people.iter().find(|p| p.player.name == player.name);
         Ok(&person.context("somebody plays so")?.name)
@@ -234,7 +234,7 @@ impl Court {
         Ok(self.site.run().await?.training_positions)
     }
 
-    /// What operators are told of everybody who has sent something.
+    /// What operators see of every contributor with an upload.
     ///
     /// # Errors
     ///
@@ -243,7 +243,7 @@ impl Court {
         self.site.operator.get("/trust/contributors").await
     }
 
-    /// The auditor works until nobody's chunk waits.
+    /// The auditor works until no chunk waits.
     async fn audit_all(&self) -> anyhow::Result<()> {
         eventually("all audits are made", async || {
             while let Some(job) = self.auditor.job().await? {

@@ -19,7 +19,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// A disk of so many MiB; none if this user may not mount any: that is printed.
+    /// A disk of this size in MiB; none, with a message, if this user may not mount any.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
 //! A machine of its own, as far as the network goes: a network namespace (Linux) with two cables to this one,
-//! each of which a test pulls out. Then packets are lost and nobody is told, as when a switch dies.
+//! each of which a test pulls out. Then packets are lost without an error, as when a switch dies.
 
 use std::net::Ipv4Addr;
 use std::path::Path;

@@ -148,7 +148,7 @@ pub const COPIERS: [Player; 4] = [
 ];
 
 /// Liars who play honestly and send only what they like: here the half of a job that is over first.
-/// Nobody refuses them and no audit finds them.
+/// No check refuses them and no audit finds them.
 pub const SELECTORS: [Player; 2] = [
     of_selfplay(
         "only the shorter half of its games",
@@ -237,7 +237,7 @@ fn scattered(number: f32) -> f32 {
     12.0 * ((bits >> 40) as f32 / (1_u64 << 24) as f32) - 6.0
 }
 
-/// What numbers with so many bits of mantissa (the hidden one included) keep of a number.
+/// Rounds a number to this number of bits of mantissa, the hidden one included.
 fn kept(number: f32, bits: u32) -> f32 {
     let dropped = f32::MANTISSA_DIGITS - bits;
     let half = 1 << (dropped - 1);
@@ -264,7 +264,7 @@ fn thrown(job: &Job) -> anyhow::Result<Vec<GameRecord>> {
     play_with(job, &mut [&mut candidate, &mut opponent])
 }
 
-/// The shorter half of these games, of which so many always stay together.
+/// The shorter half of these games, in groups of this size that stay together.
 fn shorter_half(mut games: Vec<GameRecord>, together: u32) -> Vec<GameRecord> {
     let mut plies: BTreeMap<u32, usize> = BTreeMap::new();
     for game in &games {

@@ -10,7 +10,7 @@
 //! - [`disk`]: a disk that a test fills up or makes read-only;
 //! - [`island`]: a machine of its own, whose network cables a test pulls out;
 //! - [`mood`]: how an S3 server treats its callers;
-//! - [`network`]: network files that nobody evaluates;
+//! - [`network`]: network files that are not evaluated;
 //! - [`params`]: runs that finish within a test;
 //! - [`postgres`]: a PostgreSQL server that a test kills and starts again;
 //! - [`proxy`]: a way between two programs that a test cuts;

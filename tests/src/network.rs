@@ -1,4 +1,4 @@
-//! Network files that nobody evaluates: the right shape, and zeros.
+//! Network files that are not evaluated: the right shape, and zeros.
 
 use rookery_common::network::file::SPEC_KEY;
 use rookery_common::network::{NetworkSpec, tensors};

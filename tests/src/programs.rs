@@ -242,7 +242,7 @@ pub fn quiet_port() -> anyhow::Result<u16> {
         .context("there is a free port")
 }
 
-/// A port on which nobody listens now.
+/// A port without a listener.
 ///
 /// # Errors
 ///

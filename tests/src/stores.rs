@@ -51,7 +51,7 @@ impl Servers {
         })
     }
 
-    /// What a coordinator is told of them.
+    /// The settings that a coordinator gets for them.
     pub fn options(&self) -> SiteOptions {
         let arguments = ["--database", &self.postgres.url(), "--store", &S3::url()];
         SiteOptions {

@@ -1,4 +1,4 @@
-//! Connections that break or stall: half a request counts for nothing and harms nobody.
+//! Connections that break or stall: half a request counts for nothing and does no harm.
 
 use std::io::Write as _;
 use std::net::{Shutdown, TcpStream};

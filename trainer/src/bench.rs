@@ -147,7 +147,7 @@ fn speed(
     Ok(positions as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// Made games with so many positions at least: random moves from the standard start
+/// Made games with at least this number of positions: random moves from the standard start
 /// with random visits, as many legal moves and boards of history as real games have.
 ///
 /// # Errors

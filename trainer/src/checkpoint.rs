@@ -151,7 +151,7 @@ impl CheckpointFolder {
         }
         match refused {
             Some(error) => Err(error).context(format!(
-                "no checkpoint in {} can be used; to begin anew, remove that folder",
+                "RK-0704: no checkpoint in {} can be used; to begin anew, remove that folder",
                 self.folder.display()
             )),
             None => Ok(None),

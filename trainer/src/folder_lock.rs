@@ -25,7 +25,7 @@ impl FolderLock {
             Ok(lock) => Ok(Self { _lock: lock }),
             Err(FileLockError::Held { process, .. }) => {
                 let other = holder(process);
-                anyhow::bail!("another trainer ({other}) is using the folder {shown}")
+                anyhow::bail!("RK-0702: another trainer ({other}) is using the folder {shown}")
             }
             Err(error) => Err(error.into()),
         }

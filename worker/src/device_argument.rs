@@ -126,7 +126,7 @@ mod tests {
         let error = format!("{:#}", resolve("remote://gpu.lan:7750").unwrap_err());
         assert!(error.contains("5 characters"), "{error}");
         assert!(!error.contains("short\""), "{error}");
-        // Without a remote device nobody needs the file.
+        // Without a remote device the file is not read.
         resolve("cpu").unwrap();
     }
 }

@@ -182,7 +182,7 @@ impl DevicePool {
             match state.reopen(device) {
                 Ok(()) => {
                     tracing::warn!(
-                        "{device} was lost: {error}; it is opened anew, and games go on"
+                        "RK-0307: {device} was lost: {error}; it is opened anew, and games go on"
                     );
                     return Ok(());
                 }
@@ -199,7 +199,7 @@ impl DevicePool {
         state.backends.retain(|one| one.info().device != *device);
         let next = self.first(&state, lane, Some(network)).info();
         tracing::error!(
-            "{device} was lost: {error}; games go on on {} in {}, and {device} is left until the worker is started again",
+            "RK-0307: {device} was lost: {error}; games go on on {} in {}, and {device} is left until the worker is started again",
             next.device,
             next.precision
         );

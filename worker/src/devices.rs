@@ -49,7 +49,7 @@ fn list(adapters: &[GpuAdapter], kernels: &KernelTuner) -> String {
         }
     }
     if adapters.iter().all(|adapter| adapter.is_software) {
-        text += &format!("no GPU: {}\n", driver_advice());
+        text += &format!("RK-0301: no GPU: {}\n", driver_advice());
     }
     text
 }

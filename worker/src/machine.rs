@@ -188,7 +188,7 @@ pub struct Place {
     pub games: NonZeroUsize,
 }
 
-/// The most memory that a game takes, in bytes, whose searches have so many trees of so many visits.
+/// The most memory that a game takes, in bytes, for searches with this number of trees and of visits.
 pub const fn game_bytes(trees: usize, visits: u32) -> u64 {
     BYTES_PER_GAME + trees as u64 * visits as u64 * BYTES_PER_VISIT
 }

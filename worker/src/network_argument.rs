@@ -37,7 +37,7 @@ pub fn load(
 ) -> anyhow::Result<(Weights, String)> {
     let path = Path::new(name);
     if path.is_file() {
-        return read(path).with_context(|| format!("cannot read the network {name}"));
+        return read(path).with_context(|| format!("RK-0601: cannot read the network {name}"));
     }
     if name.contains('x') && !name.contains(['/', '.']) {
         let spec = NetworkSpec::from_shape(name)?;
@@ -46,7 +46,7 @@ pub fn load(
     let named = name.parse::<NetworkName>().ok();
     let named = named.with_context(|| {
         format!(
-            "there is no network file {name:?}; write a file, a shape such as 6x64, or a number, `best` or a SHA-256 with --server"
+            "RK-0602: there is no network file {name:?}; write a file, a shape such as 6x64, or a number, `best` or a SHA-256 with --server"
         )
     })?;
     runtime.block_on(fetch(named, server, file, trial))
@@ -140,7 +140,9 @@ async fn find(
             ""
         };
         let server = client.server();
-        anyhow::Error::new(error).context(format!("network {name} was not found on {server}{help}"))
+        anyhow::Error::new(error).context(format!(
+            "RK-0603: network {name} was not found on {server}{help}"
+        ))
     })
 }
 

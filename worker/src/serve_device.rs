@@ -32,7 +32,8 @@ pub fn run(args: ServeDeviceArgs, file: &ConfigFile, runtime: &Runtime) -> anyho
         ..ServerOptions::default()
     };
     let listener = TcpListener::bind(args.listen);
-    let listener = listener.with_context(|| format!("cannot listen on {}", args.listen))?;
+    let listener =
+        listener.with_context(|| format!("RK-0008: cannot listen at {}", args.listen))?;
     let mut compute = Compute::resolve(&compute, file)?;
     compute.pairs = false;
     let kernels = resolve_data_dir(None, file).map(|dir| Tuning::kernels_path(&dir));
@@ -40,7 +41,7 @@ pub fn run(args: ServeDeviceArgs, file: &ConfigFile, runtime: &Runtime) -> anyho
     let machine = Machine::open(&compute, &kernels, &mut Tuning::default(), None)?;
     anyhow::ensure!(
         machine.devices.lanes() == 1,
-        "serve-device offers one device: start it once for each GPU, each with a --listen of its own"
+        "RK-0310: serve-device offers one device: start it once for each GPU, each with a --listen of its own"
     );
     let (backend, info) = (machine.devices.backend(0), machine.devices.info(0));
     let server = Server::start(listener, backend, machine.threads, options)?;

@@ -94,7 +94,7 @@ enum Step {
     Exit,
 }
 
-/// What this signal does in this phase. A closed terminal leaves nobody to wait for the games in hand, and the shell
+/// What this signal does in this phase. After the terminal is closed, no user waits for the games in hand, and the shell
 /// and the system may both tell of it.
 const fn step(signal: StopSignal, phase: Phase) -> Step {
     match (signal, phase) {

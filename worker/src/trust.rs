@@ -2,7 +2,7 @@
 //!
 //! The first key that a coordinator names for a run is pinned in `keys.toml`, beside the token, or
 //! one is given with `--run-key`. From then on only that key counts, or a later one for which it
-//! vouches: a coordinator, or whoever answers in its place, cannot hand out other networks.
+//! vouches: a coordinator, or an impostor in its place, cannot hand out other networks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub enum TrustError {
     },
     /// The coordinator names another key, or none.
     #[error(
-        "run {run} must be signed by the key {trusted}, but the coordinator names {offered}: {reason}. Either its \
+        "RK-0410: run {run} must be signed by the key {trusted}, but the coordinator names {offered}: {reason}. Either its \
          operator lost the key, or somebody else answers in its place; ask the operator, and if the \
          new key is right, start once with --run-key KEY (keys are kept in {path})",
         path = path.display()
@@ -85,7 +85,7 @@ impl Trust {
         let pins = match std::fs::read_to_string(&path) {
             Ok(text) => toml::from_str(&text).with_context(|| {
                 format!(
-                    "the file of keys {} is damaged; move it away, and the key that the coordinator names next \
+                    "RK-0409: the file of keys {} is damaged; move it away, and the key that the coordinator names next \
                  is trusted, or the one that you give with --run-key",
                     path.display()
                 )
@@ -268,7 +268,7 @@ mod tests {
             ask(folder, None, &server, Some(&key)).await.unwrap(),
             pinned
         );
-        // Whoever answers now cannot make the endorsement.
+        // An impostor cannot make the endorsement.
         let mut usurped = history(&[&key, &thief]);
         usurped[1].endorsement = history(&[&thief, &thief])[1].endorsement.clone();
         for told in [history(&[&key]), history(&[&thief]), usurped, Vec::new()] {

@@ -60,7 +60,7 @@ impl PlyDistance {
 
     /// The distance between a search as it was played and as it was made again, after which `chosen` would
     /// have been played; both have the same
-    /// legal moves. Searches of different effort, or of which only one has a policy target, have
+    /// legal moves. Searches of different effort, or with a policy target in only one of them, have
     /// nothing in common: effort and target follow from seed and parameters.
     pub fn between(played: &PlyRecord, again: &PlyRecord, chosen: Move) -> Self {
         let alike = played.effort == again.effort
@@ -265,7 +265,7 @@ impl Tolerance {
         }
     }
 
-    /// The largest means that are still honest of so many positions.
+    /// The largest means that are still honest, for this number of positions.
     pub fn limits(&self, plies: u32) -> Disagreement {
         Disagreement {
             plies,

@@ -18,7 +18,7 @@ const WARM_UP: u32 = 4;
 /// How much of a chunk an audit makes again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditDepth {
-    /// A few searches: enough to find a chunk of which every search is another.
+    /// A few searches: enough to find a chunk in which every search differs.
     Brief,
     /// As many as tell small differences from the rounding of honest machines.
     Full,
@@ -33,7 +33,7 @@ impl AuditDepth {
         }
     }
 
-    /// Most games of which the search that ended them is made again, beside the spans.
+    /// Most games whose last search is repeated, beside the spans.
     const fn ends(self) -> usize {
         match self {
             Self::Brief => 1,
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Whoever gives won games up lies in one search of each.
+    /// A liar who gives won games up lies in one search of each.
     #[test]
     fn the_searches_that_ended_games_are_looked_at() {
         let ended = |termination| -> Vec<_> {

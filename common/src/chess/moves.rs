@@ -7,7 +7,7 @@ use super::packed::PackedMove;
 
 /// The legal moves of a position in canonical order, that of [`PackedMove`]: by origin, target
 /// (castling: the rook's square) and promotion (none, knight, bishop, rook, queen), squares counted
-/// a1, b1, … h8 whoever moves.
+/// a1, b1, … h8 for both sides.
 ///
 /// A chunk gives moves and visit counts by their place in this list. At most 218 long.
 pub fn canonical_moves(position: &Chess) -> Vec<Move> {

@@ -12,7 +12,7 @@ pub enum GameResult {
     WhiteWins,
     /// Black won.
     BlackWins,
-    /// Nobody won.
+    /// A draw.
     Draw,
 }
 

@@ -1,6 +1,6 @@
 //! Endgame tables: who wins with best play when few pieces are left.
 //!
-//! Tables are files, which nothing here reads: whoever has some stands behind [`EndgameTables`].
+//! Tables are files, which nothing here reads: programs that have some implement [`EndgameTables`].
 
 use shakmaty::{Chess, Move, Position};
 
@@ -32,8 +32,8 @@ pub struct TableMoves {
     pub moves: Vec<Move>,
 }
 
-/// Whether tables of so many pieces decide a game that has come to this position: it has no more
-/// of them, nobody may castle, the last move was a capture or a pawn move, and the game goes on.
+/// Whether tables of this number of pieces decide a game that has come to this position: it has no more
+/// of them, no side may castle, the last move was a capture or a pawn move, and the game goes on.
 pub fn decide(position: &Chess, pieces: u32) -> bool {
     position.board().occupied().count() <= pieces as usize
         && position.halfmoves() == 0

@@ -178,7 +178,7 @@ fn parse<M: Message + Default>(message: &[u8]) -> Result<M, ChunkError> {
         .map_err(|error| ChunkError::new(ChunkErrorCode::BadSchema, error.to_string()))
 }
 
-/// Refuses a message that is longer than what was read from it: nobody checks fields that are not
+/// Refuses a message that is longer than what was read from it: no check covers fields that are not
 /// known, and chunks are kept and handed on.
 fn check_length(message: &[u8], known: usize) -> Result<(), ChunkError> {
     if message.len() == known {

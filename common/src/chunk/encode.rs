@@ -13,7 +13,7 @@ use crate::chess::moves::canonical_moves;
 /// zstd's level: chunks are made rarely, sent and stored for long.
 const LEVEL: i32 = 19;
 
-/// A record that is not a game: a bug of whoever made it, not of the chunk.
+/// A record that is not a game: a bug of its maker, not of the chunk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
     /// The start is not legal.

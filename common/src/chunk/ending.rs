@@ -65,7 +65,7 @@ const fn plays_on(game: &GameRecord) -> bool {
     matches!(game.kind, GameKind::SelfPlay { play_on: true })
 }
 
-/// No ply before the last one ends the game: nobody plays on where the job ends games.
+/// No ply before the last one ends the game: no game goes on where the job ends games.
 fn check_passed_over(replayed: &Replayed, rules: &GameRules) -> Result<(), ChunkError> {
     if rules.resign.is_none() && rules.adjudication.is_none() {
         return Ok(());

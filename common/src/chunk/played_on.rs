@@ -7,7 +7,7 @@ use shakmaty::Color;
 /// What a game that was played on says of resigning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PlayedOn {
-    /// Nobody would have resigned.
+    /// Neither side would have resigned.
     NeverResigned,
     /// Who would have resigned first lost in the end.
     Right,

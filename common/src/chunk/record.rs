@@ -97,7 +97,7 @@ impl GameStart {
     ///
     /// # Errors
     ///
-    /// If the FEN is bad. Moves are played as they are: whoever makes a start has checked them.
+    /// If the FEN is bad. Moves are played as they are: the maker of a start has checked them.
     pub fn history(&self) -> Result<GameHistory, StartError> {
         let mut game = self.origin()?;
         self.moves.iter().for_each(|m| game.push(*m));

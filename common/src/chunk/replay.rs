@@ -65,7 +65,7 @@ pub(super) fn game_from_wire(
     })
 }
 
-/// Fields of other kinds of games must be empty: nobody would look at them, and chunks are kept.
+/// Fields of other kinds of games must be empty: no check reads them, and chunks are kept.
 fn check_unused(game: &wire::Game, kind: WorkKind) -> Result<(), ChunkError> {
     let used = |by| kind == by;
     let unused = [

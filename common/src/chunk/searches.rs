@@ -123,7 +123,7 @@ mod tests {
     use crate::chess::{GameEnd, GameResult, Termination};
     use crate::chunk::testing;
 
-    /// A random game of which every search says this of the mover.
+    /// A random game whose every search says this of the mover.
     fn game(values: impl Fn(usize) -> f32, result: GameResult) -> GameRecord {
         let mut game = testing::game(0);
         game.end = GameEnd {

@@ -347,7 +347,7 @@ fn games_are_passed_over_without_being_parsed() {
     assert_eq!(reader.skip_game().unwrap_err().code, Code::TooLarge);
 }
 
-/// What nobody checks could carry anything to whoever reads chunks.
+/// An unchecked field could carry anything to the readers of chunks.
 #[test]
 fn fields_that_are_not_known_are_refused() {
     let bytes = encode(&header(), &games(1)).unwrap();

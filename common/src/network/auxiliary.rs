@@ -1,4 +1,4 @@
-//! Heads that only training uses: what they learn helps the tower, and nobody asks them in play.
+//! Heads that only training uses: what they learn helps the tower, and play does not evaluate them.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

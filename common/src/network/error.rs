@@ -38,7 +38,7 @@ pub enum SpecError {
     /// The value head's dropout is no share that can be trained with.
     #[error("value_dropout must be a number from 0 to 0.9")]
     Dropout,
-    /// The creator's name is too long, or would mislead whoever reads it.
+    /// The creator's name is too long, or would mislead its reader.
     #[error(
         "creator may have {CREATOR_CHARS} characters, none of control and none that changes the \
          direction of writing"
@@ -56,6 +56,6 @@ pub enum SpecError {
     )]
     MoreThanProgram(Program),
     /// A shape such as `6x64` could not be read.
-    #[error("{0:?} is not a network shape; write blocks x filters, for example 6x64")]
+    #[error("RK-0606: {0:?} is not a network shape; write blocks x filters, for example 6x64")]
     Shape(String),
 }

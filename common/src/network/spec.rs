@@ -331,7 +331,7 @@ impl Resnet {
 }
 
 impl PolicySpec {
-    /// Planes of the convolution head (Lc0's has 80, of which 73 are used).
+    /// Planes of the convolution head (Lc0's has 80 and uses 73).
     pub const fn convolution_planes(&self) -> u32 {
         match self.encoding {
             PolicyEncoding::Lc01858 => 80,

@@ -64,7 +64,7 @@ pub(super) fn within(
     }
 }
 
-/// As [`within`], for numbers of which there may be more than 32 bits.
+/// As [`within`], for numbers that may need more than 32 bits.
 pub(super) fn within_u64(path: &str, value: u64, low: u64, high: u64) -> Result<(), ParamsError> {
     within(path, value as f64, low as f64, high as f64)
 }

@@ -137,7 +137,7 @@ impl fmt::Display for Skipped {
 }
 
 impl Skipped {
-    /// That so many games are passed over for this reason, for people.
+    /// A sentence: how many games are skipped for this reason.
     pub fn line(self, count: u64) -> String {
         let games = if count == 1 { "game" } else { "games" };
         format!("passed over: {count} {games}: {self}")

@@ -1,7 +1,7 @@
 //! Moves as people spell them, on their way to the reader of PGN.
 //!
 //! The reader passes over words that it does not understand. Where such a word is a move the game goes on
-//! without it, and with one of each player missing it may stay legal: a game that nobody has played. So words that
+//! without it, and with one of each player missing it may stay legal: a game that was not played. So words that
 //! name a square are looked at before. Moves in another spelling (`Ng1-f3`, `e8Q`, `Qxf7++`, `♘f3`) are
 //! written as the standard has them; what cannot be read becomes a null move, with which no game is kept.
 //!
@@ -30,7 +30,7 @@ pub(super) const UNCLOSED: &[u8] = b"\x1aunclosed";
 const LONGEST_TAG: usize = 40;
 /// A null move, as a word of its own also after a move's number.
 const UNREADABLE: &[u8] = b" --";
-/// What stands behind a move that nobody had played before.
+/// The suffix of a novelty, a move that was not played before.
 const NOVELTY: &str = "N";
 
 /// The bytes of a PGN file with its moves spelled as the standard has them.
@@ -76,7 +76,7 @@ enum Part {
     Movetext,
     /// A comment in braces.
     Comment,
-    /// The beginning of a line in it, after so many line feeds, which may be the next game's first tag.
+    /// The beginning of a line in it, after this number of line feeds, which may be the next game's first tag.
     CommentLine {
         line_feeds: u32,
     },

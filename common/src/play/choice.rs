@@ -39,7 +39,7 @@ impl GameRules {
     /// The move to play at `ply`, counted from the first searched one, of the game with this seed.
     ///
     /// A PUCT search's move is drawn from its visits, or from what pruning of forced playouts has left of
-    /// them: from the record, so that whoever has it draws the same move. What sequential halving leaves is
+    /// them: from the record, so that every reader of it draws the same move. What sequential halving leaves is
     /// among the most visited moves.
     pub fn choose(
         &self,

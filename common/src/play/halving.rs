@@ -21,13 +21,13 @@ pub fn fill_schedule(schedule: &mut Vec<u32>, considered: usize, visits: usize) 
     schedule.truncate(visits);
 }
 
-/// The visits of the moves that a search of so many visits has visited, most first.
+/// The visits of the visited moves, for a search with this number of visits, most first.
 pub fn visit_counts(considered: usize, visits: usize) -> Vec<u32> {
     let mut schedule = Vec::new();
     fill_schedule(&mut schedule, considered, visits);
     let mut counts = vec![0; considered.max(1)];
     for wanted in schedule {
-        // Which of the moves with so many visits it is makes no difference here.
+        // Which of the moves with this number of visits it is makes no difference here.
         if let Some(count) = counts.iter_mut().find(|count| **count == wanted) {
             *count += 1;
         }
@@ -47,7 +47,7 @@ pub struct VisitCounts {
 }
 
 impl VisitCounts {
-    /// For roots that consider so many moves at most, with so many visits.
+    /// For roots that consider at most this number of moves, with this number of visits.
     pub const fn new(considered: u32, visits: u32) -> Self {
         Self {
             considered: considered as usize,
@@ -56,7 +56,7 @@ impl VisitCounts {
         }
     }
 
-    /// The visits of the visited ones of so many legal moves, most first.
+    /// The visits of the visited moves, for this number of legal moves, most first.
     pub fn of(&mut self, moves: usize) -> &[u32] {
         let considered = moves.min(self.considered);
         if self.known.len() <= considered {

@@ -33,7 +33,7 @@ pub const OLDEST_PROTOCOL_VERSION: u32 = 2;
 /// Where the API begins.
 pub const API_PREFIX: &str = "/api/v1";
 
-/// How long clients give an upload of so many bytes, the coordinator's check of it included: two
+/// Client timeout of an upload of this size, the coordinator's check included: two
 /// minutes, and a second more for every 16 kB.
 pub const fn upload_time(bytes: usize) -> Duration {
     Duration::from_secs(120 + bytes as u64 / 16_000)

@@ -20,7 +20,7 @@ use crate::chess::GameResult;
 pub enum GameScore {
     /// The candidate lost.
     Loss,
-    /// Nobody won.
+    /// A draw.
     Draw,
     /// The candidate won.
     Win,

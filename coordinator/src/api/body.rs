@@ -90,7 +90,7 @@ pub(super) async fn read(request: Request, app: &App) -> ApiResult<bytes::Bytes>
 
 fn no_room() -> ApiError {
     tracing::warn!(
-        "An upload was refused with 503: the memory for bodies is in use. Raise --body-mib."
+        "RK-0213: An upload was refused with 503: the memory for bodies is in use. Raise --body-mib."
     );
     let detail = "the memory for uploads is in use; try again later";
     ApiError::new(ProblemCode::Unavailable, detail)

@@ -201,7 +201,7 @@ fn is_too_slow(taken: usize, since: Duration) -> bool {
 
 fn no_place() -> ApiError {
     tracing::warn!(
-        "A download was refused with 503: the concurrency limit of downloads is reached."
+        "RK-0214: A download was refused with 503: the concurrency limit of downloads is reached."
     );
     let detail = "the limit of concurrent downloads is reached; try again later";
     ApiError::new(ProblemCode::Unavailable, detail)

@@ -17,7 +17,7 @@ use crate::intake::IntakeError;
 use crate::limits::TooMuch;
 use crate::random;
 
-/// How long a client waits at least after a failure of the coordinator, of which nobody knows when it ends.
+/// Least `Retry-After` after a failure of the coordinator, whose end is unknown.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 /// The longest wait for a ledger that is behind: it may catch up sooner, and no lease should end meanwhile.
 const LONGEST_WAIT: Duration = Duration::from_secs(40);
@@ -71,7 +71,7 @@ impl ApiError {
         Self::new(ProblemCode::Unavailable, "Try again later.")
     }
 
-    /// The ledger is behind by so much. That is no failure: many come at once, and each would fill the log.
+    /// The ledger is behind by `wait` (load shedding). No failure: many come at once, and each would fill the log.
     fn behind(wait: Duration) -> Self {
         let wait = spread(wait.min(LONGEST_WAIT));
         let detail = format!(

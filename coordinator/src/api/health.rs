@@ -97,7 +97,7 @@ async fn answers<E: Display>(name: &str, ping: impl Future<Output = Result<(), E
     match tokio::time::timeout(PATIENCE, ping).await {
         Ok(Ok(())) => State::Up,
         Ok(Err(error)) => {
-            tracing::warn!(dependency = name, %error, "A dependency does not answer.");
+            tracing::warn!(dependency = name, %error, "RK-0210: A dependency does not answer.");
             State::Down
         }
         Err(_) => {

@@ -71,8 +71,8 @@ pub(super) fn span(request: &Request) -> Span {
     )
 }
 
-/// Logs that an answer broke off. A status of 500 or above is no news: whoever gives it has logged
-/// why, and a coordinator that is told to stop denies readiness as it should.
+/// Logs that an answer broke off. A status of 500 or above is no news: its handler has logged
+/// why, and a coordinator that is stopping denies readiness as it should.
 pub(super) fn broke_off(failure: ServerErrorsFailureClass, _: Duration, _: &Span) {
     if let ServerErrorsFailureClass::Error(error) = failure {
         tracing::error!(%error, "An answer broke off.");
@@ -99,7 +99,7 @@ pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) 
     };
     let mut response = next.run(request).await;
     if let Some(place) = place {
-        // Whoever sends the answer keeps it until that is done.
+        // The sender of the answer keeps it until that is done.
         response.extensions_mut().insert(Arc::new(place));
     }
     response

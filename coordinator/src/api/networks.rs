@@ -58,10 +58,10 @@ async fn submit(
     Bytes(bytes): Bytes,
 ) -> ApiResult<(StatusCode, axum::Json<NetworkReceipt>)> {
     let run = RunQuery { run: query.run }.resolve(&app).await?;
-    // An unknown run is told before a large file is looked at.
+    // An unknown run is refused before a large file is read.
     let key = app.db.run(&run).await?.key;
     if query.anchor.is_none() {
-        // Nor is a file kept that nobody wants.
+        // Nor is an unwanted file kept.
         app.db.must_have_room(&run, &hash).await?;
     }
     let verified = {
@@ -400,7 +400,7 @@ async fn add_export(
     Query(query): Query<ExportQuery>,
     Bytes(bytes): Bytes,
 ) -> ApiResult<(StatusCode, axum::Json<ExportReceipt>)> {
-    // An unknown network is told before a large file is looked at.
+    // An unknown network is refused before a large file is read.
     let info = app.db.network_by_hash(&network).await?;
     if let Some(program) = info.spec.program() {
         let detail = format!("the program {program} is in no other program's format");

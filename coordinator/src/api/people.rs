@@ -29,7 +29,7 @@ use crate::tokens::{InvitationCode, Token};
 
 /// Names under which the operators' log says what happened by itself.
 const OWN: [&str; 2] = ["coordinator", "audits"];
-/// Names that would pass for the operator or for Rookery itself: nobody registers under them.
+/// Names that would pass for the operator or for Rookery itself: they cannot be registered.
 const RESERVED: [&str; 15] = [
     "admin",
     "administrator",
@@ -118,7 +118,7 @@ fn is_deleted(name: &str) -> bool {
     skeleton(name).starts_with(&skeleton(DELETED))
 }
 
-/// Refuses what cannot be the name of a user who is sought: nobody has it, and not every database
+/// Refuses a name that no user can have: not every database
 /// can be asked for it.
 pub(super) fn check_sought(name: &str) -> ApiResult<()> {
     if is_user_name(name) {

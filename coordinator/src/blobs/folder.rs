@@ -60,7 +60,7 @@ impl FolderStore {
         })
     }
 
-    /// The same folder, of which a web server may serve networks.
+    /// The same folder, whose networks a web server may serve.
     #[must_use]
     pub fn with_downloads(self, downloads: Downloads) -> Self {
         Self { downloads, ..self }
@@ -126,7 +126,7 @@ fn write_durably(root: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
         sync_folder(folder)
     })();
     if written.is_err() {
-        // Whatever went wrong is told; an unfinished file is removed at a later start otherwise.
+        // The error is returned; an unfinished file is removed at a later start.
         let _ = fs::remove_file(&unfinished);
     }
     written
@@ -146,7 +146,7 @@ fn write_mark(root: &Path, text: &[u8], marking: Marking) -> io::Result<()> {
         }
         sync_folder(root)
     })();
-    // It is there under its own name now, or what went wrong is told.
+    // It is there under its own name now, or the error is returned.
     let _ = fs::remove_file(&unfinished);
     written
 }

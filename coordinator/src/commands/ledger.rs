@@ -150,7 +150,7 @@ fn conclude(reports: &[Report]) -> anyhow::Result<()> {
         .sum();
     anyhow::ensure!(
         wrong == 0,
-        "{wrong} sums of the ledger do not follow from its facts"
+        "RK-0221: {wrong} sums of the ledger do not follow from its facts"
     );
     Ok(())
 }

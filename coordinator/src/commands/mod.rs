@@ -70,13 +70,13 @@ async fn find_ledger(settings: &Settings) -> anyhow::Result<()> {
     match found.with_context(|| not_opened(settings))? {
         Found::Ledger => Ok(()),
         Found::Nothing => anyhow::bail!(
-            "there is no ledger at {}; give --data-dir or --database (`run create`, `migrate` and \
+            "RK-0202: there is no ledger at {}; give --data-dir or --database (`run create`, `migrate` and \
              `serve` make a new one)",
             shown(&settings.database)
         ),
         Found::Legacy => Err(DbError::Legacy).with_context(|| not_opened(settings)),
         Found::Older(steps) => anyhow::bail!(
-            "the ledger at {} is of an older rookery-coordinator (its schema is {steps} behind this one's): back it \
+            "RK-0204: the ledger at {} is of an older rookery-coordinator (its schema is {steps} behind this one's): back it \
              up with that version, then run this one's `migrate`; older ones cannot serve it any more after that",
             shown(&settings.database)
         ),
@@ -92,7 +92,7 @@ fn open_blobs(settings: &Settings) -> anyhow::Result<SharedBlobs> {
 fn open_blobs_for(settings: &Settings, downloads: Downloads) -> anyhow::Result<SharedBlobs> {
     blobs::open(&settings.storage, downloads).with_context(|| {
         format!(
-            "cannot open the store {}",
+            "RK-0220: cannot open the store {}",
             without_secrets(&settings.storage)
         )
     })

@@ -92,7 +92,7 @@ async fn import(db: &Database, args: ImportArgs) -> anyhow::Result<()> {
     say(&report(&imported))?;
     if imported.puzzles.is_empty() {
         bail!(
-            "no puzzle of {} passed the filter; see --themes and --rating",
+            "RK-0224: no puzzle of {} passed the filter; see --themes and --rating",
             args.file.display()
         );
     }

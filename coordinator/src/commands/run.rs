@@ -304,8 +304,9 @@ pub(super) async fn create(
 fn read_params(path: &Path) -> anyhow::Result<RunParams> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the parameters {shown}"))?;
-    RunParams::from_text(&text).with_context(|| format!("the parameters in {shown} are not valid"))
+        .with_context(|| format!("RK-0006: cannot read the parameters {shown}"))?;
+    RunParams::from_text(&text)
+        .with_context(|| format!("RK-0005: the parameters in {shown} are not valid"))
 }
 
 async fn list(db: &SharedDatabase, args: &ListArgs) -> anyhow::Result<()> {
@@ -360,7 +361,7 @@ async fn delete(db: &SharedDatabase, args: &DeleteArgs) -> anyhow::Result<()> {
     let name = &args.name;
     anyhow::ensure!(
         args.yes,
-        "run {name} would be deleted for good, with its games and networks; add --yes to do it"
+        "RK-0223: run {name} would be deleted for good, with its games and networks; add --yes to do it"
     );
     db.delete_run(name, ACTOR, Timestamp::now()).await?;
     while db.remove_deleted().await? > 0 {}

@@ -166,7 +166,7 @@ fn replace(path: &Path) -> anyhow::Result<SigningKey> {
     Ok(key)
 }
 
-/// Where the old key is kept. None is written over: of a key that nobody has copied it is the only one.
+/// Where the old key is kept. None is written over: it may be the only copy of the key.
 fn unused(path: &Path) -> PathBuf {
     let mut old = path.with_extension("key.old");
     let mut number = 1;

@@ -124,7 +124,7 @@ async fn reserve(listen: &str) -> anyhow::Result<TcpSocket> {
 }
 
 fn no_port(listen: &str) -> String {
-    format!("cannot listen at {listen}")
+    format!("RK-0008: cannot listen at {listen}")
 }
 
 /// Keeps other coordinators from a ledger on SQLite, which serves one. Commands may be beside it.
@@ -142,7 +142,7 @@ fn lock(settings: &Settings) -> anyhow::Result<Option<FileLock>> {
     match FileLock::take(Path::new(&path)) {
         Ok(lock) => Ok(Some(lock)),
         Err(FileLockError::Held { process, .. }) => anyhow::bail!(
-            "another coordinator ({}) serves the ledger {}: stop that one, or give this one its own \
+            "RK-0201: another coordinator ({}) serves the ledger {}: stop that one, or give this one its own \
              --data-dir; several coordinators share a ledger on PostgreSQL only",
             holder(process),
             ledger.display()
@@ -187,7 +187,7 @@ async fn create_missing(
 async fn warn_of_no_auditor(app: &App) -> anyhow::Result<()> {
     if !app.db.auditor_activity(app.clock.now()).await?.named {
         tracing::warn!(
-            "No auditor is trusted: contributors only vouch for each other, quarantine no one, and somebody \
+            "RK-0209: No auditor is trusted: contributors only vouch for each other, quarantine no one, and somebody \
              with many names can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"
         );
     }

@@ -160,7 +160,7 @@ async fn sweep(
     let are = if missing == 1 { "is" } else { "are" };
     anyhow::ensure!(
         missing == 0,
-        "{} that the ledger names {are} not in the store{kept}{way}",
+        "RK-0222: {} that the ledger names {are} not in the store{kept}{way}",
         quantity(missing, "blob")
     );
     Ok(())

@@ -392,7 +392,7 @@ async fn rename(db: &SharedDatabase, args: &RenameArgs, now: Timestamp) -> anyho
 async fn delete(db: &SharedDatabase, args: &DeleteArgs, now: Timestamp) -> anyhow::Result<()> {
     anyhow::ensure!(
         args.yes,
-        "user {} would be deleted for good; add --yes to do it",
+        "RK-0223: user {} would be deleted for good; add --yes to do it",
         args.name
     );
     let user = db.delete_user(&args.name, ACTOR, now).await?;

@@ -82,13 +82,13 @@ pub enum DbError {
     Migration(#[source] MigrateError),
     /// A later version of the program has changed the schema.
     #[error(
-        "the ledger is of a newer rookery-coordinator (step {0} of its schema is not known here): run \
+        "RK-0203: the ledger is of a newer rookery-coordinator (step {0} of its schema is not known here): run \
          that version, or restore the backup from before the upgrade"
     )]
     Newer(i64),
     /// A build before 0.1.0 has made the ledger.
     #[error(
-        "the ledger is of a rookery-coordinator from before 0.1.0: stop every coordinator on it, copy it into a new \
+        "RK-0226: the ledger is of a rookery-coordinator from before 0.1.0: stop every coordinator on it, copy it into a new \
          database by `ledger copy --to URL`, and serve that one"
     )]
     Legacy,
@@ -96,7 +96,7 @@ pub enum DbError {
     #[error("the address of the database cannot be used: {0}")]
     Address(String),
     /// The database's server cannot be used, which is for the operator to change.
-    #[error("the database cannot be reached ({reason}): {advice}")]
+    #[error("RK-0207: the database cannot be reached ({reason}): {advice}")]
     Unreachable {
         /// What the attempt gave.
         reason: String,

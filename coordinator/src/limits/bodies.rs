@@ -27,7 +27,7 @@ pub(super) struct Bodies {
 }
 
 impl Bodies {
-    /// Rooms for so many bytes of uploads, and for a sixteenth of that of short bodies.
+    /// Memory budgets: this number of bytes for uploads, and a sixteenth of it for short bodies.
     pub(super) fn new(bytes: usize) -> Self {
         Self {
             uploads: Room::new(bytes),
@@ -85,7 +85,7 @@ impl BodyRoom {
         Self(None)
     }
 
-    /// Makes the room large enough for so many bytes in all, or tells that other bodies, or others
+    /// Grows the reservation to this number of bytes in all, or tells that other bodies, or others
     /// of the same address, have taken what there is. Takes twice what it had at the least, as a
     /// vector does, if there is that much.
     #[must_use]

@@ -197,7 +197,7 @@ impl Limits {
     ///
     /// # Errors
     ///
-    /// [`TooMuch`] if too many were taken of which nothing came.
+    /// [`TooMuch`] if too many were taken and not used.
     pub fn may_lease(&self, client: Option<ClientAddress>, user: UserId) -> Result<(), TooMuch> {
         take(self.unreturned.as_ref(), key(client).map(|_| user), 0.0)
     }

@@ -1,4 +1,4 @@
-//! Rates: so many units a second for each key, with a burst.
+//! Rate limits: units a second for each key, with a burst (token bucket).
 //!
 //! The generic cell rate algorithm (ITU-T I.371): of every key one time is kept, at which its
 //! bucket is full again. A unit moves it by `1 / per_second`; a request is refused if it would lie
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 /// Keys that a limiter remembers at most; some 40 bytes each.
 const KEYS: usize = 1 << 17;
 
-/// So many units a second, and so many at once after a pause.
+/// Units a second, and the burst after a pause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     /// Units a second.
@@ -181,7 +181,7 @@ mod tests {
             limiter.take(u32::MAX, 1.0, start).unwrap();
         }
         for key in 0..10_000 {
-            // Nobody is refused for what others did.
+            // No key is refused for the requests of another.
             limiter.take(key, 1.0, start).unwrap();
             assert!(limiter.full_at.lock().unwrap().len() <= 100);
         }

@@ -1,4 +1,4 @@
-//! The address at which whoever asks reaches the coordinator, for the commands that pages show.
+//! The address at which the visitor reaches the coordinator, for the commands that pages show.
 //!
 //! It is what the operator says, else what the request says of itself. A cache in front of several
 //! readers may show one what another's request said, which `--site-url` prevents.

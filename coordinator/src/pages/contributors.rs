@@ -39,7 +39,7 @@ struct ContributorsPage {
     in_time: &'static str,
     all: u64,
     credit: Credit,
-    /// Games of the run that count for nobody now.
+    /// Games of the run that are excluded now.
     held: u64,
     contributors: Vec<ContributorRow>,
     next: Option<String>,

@@ -64,21 +64,21 @@ impl PageError {
     /// The status, the title and a sentence. The log gets the rest.
     fn told(self) -> (StatusCode, &'static str, String) {
         match self {
-            Self::BadRequest(why) => (StatusCode::BAD_REQUEST, "Not understood", why),
-            Self::NotFound(what) => (StatusCode::NOT_FOUND, "Not found", what),
+            Self::BadRequest(why) => (StatusCode::BAD_REQUEST, "Bad request", why),
+            Self::NotFound(what) => (StatusCode::NOT_FOUND, "Page not found", what),
             Self::Unavailable(error) => {
                 tracing::warn!(%error, "a page could not be shown for now");
-                let detail = "The coordinator cannot reach its database at present; it goes on by \
-                              itself.";
+                let detail = "The coordinator cannot reach its database now. It recovers by itself: \
+                              reload the page in a minute.";
                 (
                     StatusCode::SERVICE_UNAVAILABLE,
-                    "Not at present",
+                    "Temporarily unavailable",
                     detail.to_owned(),
                 )
             }
             Self::Internal(error) => {
                 tracing::error!(error = format!("{error:#}"), "a page could not be shown");
-                let detail = "The coordinator could not show this page; its log says why.";
+                let detail = "The coordinator failed to make this page. The cause is in its log.";
                 (
                     StatusCode::INTERNAL_SERVER_ERROR,
                     "Something went wrong",
@@ -121,7 +121,7 @@ impl From<QueryRejection> for PageError {
     fn from(refusal: QueryRejection) -> Self {
         let why = refusal.body_text();
         let why = why.trim_start_matches("Failed to deserialize query string: ");
-        Self::BadRequest(format!("After the question mark of the address: {why}."))
+        Self::BadRequest(format!("The query of the address is not valid: {why}."))
     }
 }
 

@@ -88,7 +88,7 @@ pub(super) fn worker_command(
     match registration {
         Registration::Open => format!("{command} --name YOUR-NAME"),
         Registration::Invitation => format!("{command} --name YOUR-NAME --invitation CODE"),
-        // Whoever gives the token has given the name.
+        // The operator who gives the token has given the name.
         Registration::Closed => format!("ROOKERY_TOKEN=TOKEN {command}"),
     }
 }

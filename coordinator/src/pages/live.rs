@@ -1,10 +1,10 @@
 //! What all who watch a page share: the renewals that `live.js` asks for.
 //!
 //! They hear of the same change at the same moment and ask for the same page. It is rendered for the
-//! first of them; whoever asks while that goes on waits for it, and whoever asks within [`SHARED`] of
-//! its beginning gets the same. Such an answer has an `Age`, as from any cache: it may be older than
+//! first of them; concurrent requests wait for it, and requests within [`SHARED`] of
+//! its beginning get the same. Such an answer has an `Age`, as from any cache: it may be older than
 //! what the viewer has heard of, so `live.js` asks once more after its pause. That is as long as
-//! [`SHARED`], so what comes then is new enough. Whoever opens a page gets it as it is now.
+//! [`SHARED`], so what comes then is new enough. A request that opens a page gets it as it is now.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,7 +24,7 @@ use crate::clock::Clock;
 const RENEWAL: HeaderName = HeaderName::from_static("x-rookery-live");
 /// How long a rendering is shared.
 const SHARED: SignedDuration = SignedDuration::from_secs(2);
-/// Pages that are kept at once. Whoever watches another one has it rendered for itself.
+/// Cache size, in pages. Further pages are rendered for each request.
 const PAGES: usize = 128;
 /// Largest page that is kept, in bytes.
 const PAGE_BYTES: usize = 256 << 10;

@@ -49,7 +49,7 @@ struct MatchPage {
     next: Option<String>,
 }
 
-/// How many pairs brought so many points.
+/// Number of pairs with this number of points.
 struct PairBar {
     points: &'static str,
     class: &'static str,

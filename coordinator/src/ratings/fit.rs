@@ -10,7 +10,7 @@ use rookery_common::rating::bradley_terry::{self, Anchor, Pairing, RatingFit};
 use super::contender::{Contender, Role};
 use crate::db::RatingBasis;
 
-/// So many networks are compared when a rating match is chosen.
+/// Number of networks that are compared when a rating match is chosen.
 const NEWEST: usize = 200;
 
 /// What the games of a run say of its networks.
@@ -284,7 +284,7 @@ mod tests {
         let most = |results: &[HeadToHead], networks: &[u32]| {
             next(&fit_to(results), &own(networks)).unwrap()
         };
-        // Equal networks, of which all but one pairing are known well.
+        // Equal networks; all but one pairing are known well.
         let equal = [
             result(0, 1, 500, 500),
             result(1, 2, 500, 500),
@@ -292,7 +292,7 @@ mod tests {
         ];
         assert_eq!(most(&equal, &[0, 1, 2, 3]).0, 3);
         assert_eq!(most(&equal, &[0, 1, 2]), (2, 0), "3 was never best");
-        // Nobody learns anything from a network that always beats the other.
+        // A network that always beats the other adds no information.
         let far = [
             result(0, 1, 5, 195),
             result(1, 2, 5, 195),
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(fit_to(&[]).ratings().len(), 1);
     }
 
-    /// Fifty games of which the first network named won so many, the second the others.
+    /// Fifty games: wins of the first network; the second won the others.
     fn fifty(a: u32, b: u32, wins: u64) -> HeadToHead {
         HeadToHead {
             a: NetworkNumber(a),
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(numbers, [1, 2]);
         let (one, first) = (NetworkNumber(1), NetworkNumber(0));
         assert_eq!(fitted.likeliest_above(one, [first]), None);
-        // It is the one of which least is known.
+        // It is the least known one.
         let contenders = contenders([Role::BeenBest, Role::BeenBest, Role::GivenAnchor]);
         let (_, opponent) = next(&fitted, &contenders).unwrap();
         assert_eq!(opponent, first.0);

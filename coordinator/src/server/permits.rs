@@ -12,11 +12,11 @@ use tokio::time::{Instant, timeout};
 
 use super::activity::Activity;
 
-/// How long a connection may be idle whoever waits: the first request needs a moment to arrive.
+/// How long a connection may be idle even if others wait: the first request needs a moment to arrive.
 const MOMENT: Duration = Duration::from_secs(2);
 /// How long a place is waited for before more are asked to go.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// One connection of so many is asked to go at a time.
+/// One connection in this number is asked to close at a time.
 const SHARE: usize = 64;
 /// Pause between two warnings.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -42,7 +42,7 @@ pub(super) struct ConnectionPermit {
 }
 
 impl ConnectionLimit {
-    /// So many.
+    /// A limit of `number` connections.
     pub(super) fn new(number: usize) -> Self {
         Self {
             number,
@@ -77,13 +77,13 @@ impl ConnectionLimit {
     }
 
     /// Asks connections to go, those first that have been idle for longest. Who was asked already takes
-    /// a while if it has begun a request, and keeps nobody else.
+    /// a while if it has begun a request, and blocks no other client.
     fn make_room(&mut self) {
         if self.warned.is_none_or(|last| last.elapsed() > SILENCE) {
             self.warned = Some(Instant::now());
             tracing::warn!(
                 connections = self.number,
-                "The limit of connections is reached; the longest idle ones are closed for others. Raise \
+                "RK-0212: The limit of connections is reached; the longest idle ones are closed for others. Raise \
                  --connections, or the system's limit of open files."
             );
         }

@@ -13,7 +13,7 @@ use crate::api::health;
 use crate::config::MetricsAddress;
 use crate::limits::Limits;
 
-/// Where metrics are served if nobody says: reachable from this machine only.
+/// Default address of metrics: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:9464";
 /// Written in place of an address: metrics are served beside the API.
 const WITH_API: &str = "api";
@@ -42,12 +42,13 @@ pub async fn serve(
     let listener = match (TcpListener::bind(given.unwrap_or(LISTEN)).await, given) {
         (Ok(listener), _) => listener,
         (Err(error), Some(given)) => {
-            return Err(error).with_context(|| format!("cannot listen at {given} for metrics"));
+            return Err(error)
+                .with_context(|| format!("RK-0008: cannot listen at {given} for metrics"));
         }
         (Err(error), None) => {
             tracing::warn!(
                 %error,
-                "Metrics are not served: cannot listen at {LISTEN}. Give another address with --metrics-listen."
+                "RK-0215: Metrics are not served: cannot listen at {LISTEN}. Give another address with --metrics-listen."
             );
             return Ok(None);
         }

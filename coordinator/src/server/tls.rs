@@ -104,7 +104,7 @@ fn read(certificate: &Path, key: &Path) -> anyhow::Result<ServerConfig> {
     let shown = certificate.display();
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .with_context(|| format!("cannot read the certificates in {shown}"))?;
+        .with_context(|| format!("RK-0217: cannot read the certificates in {shown}"))?;
     anyhow::ensure!(!chain.is_empty(), "{shown} holds no PEM certificate");
     let secret = PrivateKeyDer::from_pem_file(key)
         .with_context(|| format!("cannot read the private key in {}", key.display()))?;
@@ -113,7 +113,12 @@ fn read(certificate: &Path, key: &Path) -> anyhow::Result<ServerConfig> {
         .context("TLS 1.2 and 1.3 are not there")?
         .with_no_client_auth()
         .with_single_cert(chain, secret)
-        .with_context(|| format!("the key in {} is not that of {shown}", key.display()))?;
+        .with_context(|| {
+            format!(
+                "RK-0218: the key in {} is not that of {shown}",
+                key.display()
+            )
+        })?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }

@@ -37,7 +37,7 @@ impl<S> WriteTimeoutStream<S> {
         }
     }
 
-    /// What came of offering so many bytes, unless the other side is too slow.
+    /// The result of writing this number of bytes, unless the other side is too slow.
     fn judge(
         &mut self,
         context: &mut Context<'_>,

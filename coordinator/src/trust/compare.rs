@@ -43,7 +43,7 @@ fn games_of(bytes: &[u8], spans: &[Span]) -> Result<BTreeMap<u32, GameRecord>, A
     }
 }
 
-/// What auditors are told of these spans of a chunk; `drawing` is the work whose games draw plies from the
+/// What auditors get of these spans of a chunk; `drawing` is the work whose games draw plies from the
 /// policy before their first search.
 ///
 /// # Errors

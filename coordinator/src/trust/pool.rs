@@ -1,7 +1,7 @@
 //! The last audits of a contributor taken together.
 //!
-//! The fewer positions an audit has, the more it must let pass. Whoever sends every short game as a
-//! chunk of its own is judged by as many positions as everybody else, and whoever lies less in each chunk than an
+//! The fewer positions an audit has, the more it must let pass. A contributor who sends every short game as a
+//! chunk of its own is judged by as many positions as the others, and one who lies less in each chunk than an
 //! audit must let pass, by those of several audits.
 
 use std::collections::BTreeSet;

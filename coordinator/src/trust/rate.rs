@@ -52,7 +52,7 @@ const fn by_failures(record: TrackRecord, usual: f64, after_failure: f64) -> f64
 /// Positions of an ordinary chunk of self-play: 32 games of 100 plies.
 const CHUNK_POSITIONS: u32 = 3_200;
 
-/// The chance, 0 to 1, that a chunk of so many positions is audited: during probation 1, then its part of an ordinary
+/// The probability that a chunk with this number of positions is audited: during probation 1, then its part of an ordinary
 /// chunk. A small one has at least the chance of [`small_rate`], as its audit compares few positions.
 pub fn audit_chance(record: TrackRecord, positions: u32) -> f64 {
     if record.passed < PROBATION {

@@ -2,8 +2,8 @@
 //!
 //! A contributor is not convicted on the word of one volunteer: two independent ones must differ
 //! from the accused, or an auditor whom the operator trusts. Where two volunteers differ from each
-//! other a third is asked. Newcomers, who are asked only while there is nobody else, acquit as
-//! volunteers do and convict nobody; as soon as a volunteer has spoken they count for nothing.
+//! other a third is asked. Newcomers, who audit only while there is no volunteer, acquit as
+//! volunteers do and never convict; as soon as a volunteer has spoken they count for nothing.
 
 use rookery_common::audit::Finding;
 

@@ -17,7 +17,7 @@ struct Failure {
 
 /// Answers every line of `input` that is not empty with `answer`'s JSON on `output`. A bad line
 /// gets `{"error": …}` naming the line, and the next one is read; the exit code then tells. Ends
-/// well when nobody reads `output` any more.
+/// well when the reader of `output` is gone.
 ///
 /// # Errors
 ///

@@ -13,7 +13,7 @@ use crate::outputs::{check_finite, value_of};
 use crate::simd::Instructions;
 use crate::winograd::Workspace;
 
-/// Most positions that go through a tower of so many channels together.
+/// Largest batch that goes through a tower of this number of channels.
 ///
 /// Of a narrow one as many as keep the activations between two layers, 512 KiB, in the second cache; its kernels, which each
 /// part reads anew, are in the third. A wide one's may come from memory, so that it is better to read them seldom.

@@ -116,7 +116,7 @@ impl FirstLayer {
         &self.full[plane * size..][..size]
     }
 
-    /// The kernel of a kind, summed over so many boards.
+    /// The kernel of a kind, summed over this number of boards.
     fn sum(&self, kind: usize, boards: usize) -> &[f32] {
         let size = NINE * self.channels;
         &self.sums[(kind * self.boards + boards - 1) * size..][..size]

@@ -213,7 +213,7 @@ impl Convolution {
         }
     }
 
-    /// So many positions are best computed at a time, of this many.
+    /// The batch size that is computed fastest, for this number of positions.
     pub(crate) fn positions_at_a_time(&self, positions: usize) -> usize {
         match self {
             Self::Winograd(winograd) => winograd.positions_at_a_time(positions),

@@ -49,7 +49,7 @@ pub fn check_finite(
     let mut outputs = logits.iter().copied().chain(values);
     match outputs.position(|output| !output.is_finite()) {
         Some(output) => Err(EvaluatorError(format!(
-            "output {output} is not a finite number, computed in {precision}"
+            "RK-0305: output {output} is not a finite number, computed in {precision}"
         ))),
         None => Ok(()),
     }

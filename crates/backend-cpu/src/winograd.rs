@@ -153,7 +153,7 @@ impl Winograd {
         }
     }
 
-    /// For so many positions what is spread takes about 200 KB, and where there are more channels as much as the kernels
+    /// At this batch size the transformed input takes about 200 KB, and where there are more channels as much as the kernels
     /// that all of it is multiplied by.
     pub(crate) fn positions_at_a_time(&self, positions: usize) -> usize {
         let most = (self.inputs / LANES).max(6);

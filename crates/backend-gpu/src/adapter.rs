@@ -69,9 +69,12 @@ pub(crate) fn adapter(number: usize) -> Result<(wgpu::Adapter, GpuAdapter), Back
     let mut found = found();
     if number >= found.len() {
         return Err(BackendError::Failed(match found.len() {
-            0 => format!("device gpu:{number} cannot be used: {}", driver_advice()),
+            0 => format!(
+                "RK-0302: device gpu:{number} cannot be used: {}",
+                driver_advice()
+            ),
             count => format!(
-                "device gpu:{number} cannot be used: this machine has {count} GPUs, counted from 0"
+                "RK-0302: device gpu:{number} cannot be used: this machine has {count} GPUs, counted from 0"
             ),
         }));
     }

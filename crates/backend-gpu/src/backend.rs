@@ -77,7 +77,7 @@ impl GpuBackend {
             Precision::Auto | Precision::F16 if has_f16 => Storage::F16,
             Precision::Auto | Precision::F16 | Precision::Bf16 => {
                 return Err(BackendError::Failed(format!(
-                    "precision {precision} cannot be used: {} has none of it",
+                    "RK-0303: precision {precision} cannot be used: {} has none of it",
                     gpu.adapter
                 )));
             }

@@ -404,15 +404,10 @@ fn a_gpu_that_is_not_there_and_a_precision_that_it_lacks_are_refused() {
     let error = GpuBackend::new(250, Precision::Auto, KernelTuner::default())
         .unwrap_err()
         .to_string();
-    assert!(
-        error.starts_with("device gpu:250 cannot be used"),
-        "{error}"
-    );
+    assert!(error.contains("device gpu:250 cannot be used"), "{error}");
     let error = GpuBackend::with_gpu(gpu(), Precision::Bf16, KernelTuner::default()).unwrap_err();
     assert!(
-        error
-            .to_string()
-            .starts_with("precision bf16 cannot be used"),
+        error.to_string().contains("precision bf16 cannot be used"),
         "{error}"
     );
 }

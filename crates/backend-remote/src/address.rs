@@ -21,7 +21,7 @@ pub struct RemoteAddress(String);
 /// A text that is not the address of a remote device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no remote device; write remote://HOST:PORT, for example remote://192.168.1.20:7750"
+    "RK-0311: {0:?} is no remote device; write remote://HOST:PORT, for example remote://192.168.1.20:7750"
 )]
 pub struct ParseAddressError(String);
 

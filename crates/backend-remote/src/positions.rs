@@ -125,7 +125,7 @@ pub(crate) fn write_evaluations(values: &[Wdl], logits: &[f32], out: &mut Vec<u8
     }
 }
 
-/// Reads the evaluations of so many positions with so many moves.
+/// Reads the evaluations of positions with these numbers of moves.
 pub(crate) fn read_evaluations(
     bytes: &[u8],
     positions: usize,

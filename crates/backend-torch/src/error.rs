@@ -12,7 +12,7 @@ pub enum TorchError {
     Torch(String),
     /// A GPU has not enough free memory.
     #[error(
-        "the GPU's memory is full; use smaller batches, or end other programs that use it ({0})"
+        "RK-0304: the GPU's memory is full; use smaller batches, or end other programs that use it ({0})"
     )]
     OutOfMemory(String),
     /// A network's file or weights, or another file, are not what they have to be.
@@ -20,7 +20,7 @@ pub enum TorchError {
     Model(#[from] ModelError),
     /// What came out of a network is not finite.
     #[error(
-        "output {output} is not a finite number, computed in {precision}; a network that is too large for f16 can be computed with the precision auto, bf16 or f32"
+        "RK-0305: output {output} is not a finite number, computed in {precision}; a network that is too large for f16 can be computed with the precision auto, bf16 or f32"
     )]
     NotFinite {
         /// Which output, the legal moves' logits first, then the values.
@@ -29,7 +29,7 @@ pub enum TorchError {
         precision: &'static str,
     },
     /// The device that was asked for cannot be used.
-    #[error("device {device} cannot be used: {reason}")]
+    #[error("RK-0302: device {device} cannot be used: {reason}")]
     Device {
         /// The device as asked for.
         device: String,
@@ -37,7 +37,7 @@ pub enum TorchError {
         reason: String,
     },
     /// The numbers that were asked for cannot be computed with on this device.
-    #[error("precision {precision} cannot be used on {device}: {reason}")]
+    #[error("RK-0303: precision {precision} cannot be used on {device}: {reason}")]
     Precision {
         /// The precision as asked for.
         precision: &'static str,

@@ -28,7 +28,7 @@ impl OutputArgs {
     pub fn check(self, path: &Path) -> anyhow::Result<()> {
         anyhow::ensure!(
             self.force || std::fs::symlink_metadata(path).is_err(),
-            "{} is there already; name another file, or give --force to replace it",
+            "RK-0007: {} is there already; name another file, or give --force to replace it",
             path.display()
         );
         Ok(())
@@ -51,12 +51,15 @@ pub fn run_params(path: &Path) -> anyhow::Result<RunParams> {
 /// If it cannot be read.
 pub fn read_params(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the parameters {}", path.display()))
+        .with_context(|| format!("RK-0006: cannot read the parameters {}", path.display()))
 }
 
 /// What is said of a file whose parameters are not valid.
 pub fn invalid_params(path: &Path) -> String {
-    format!("the parameters in {} are not valid", path.display())
+    format!(
+        "RK-0005: the parameters in {} are not valid",
+        path.display()
+    )
 }
 
 /// Reads a number from 0 to 1.

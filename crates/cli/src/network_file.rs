@@ -53,7 +53,8 @@ pub fn read_hashed(path: &Path) -> anyhow::Result<(ContentHash, Weights)> {
 }
 
 fn open(path: &Path) -> anyhow::Result<NetworkFile> {
-    NetworkFile::read(path).with_context(|| format!("cannot read the network {}", path.display()))
+    NetworkFile::read(path)
+        .with_context(|| format!("RK-0601: cannot read the network {}", path.display()))
 }
 
 /// Reads a network of Lc0 as one that this program made.

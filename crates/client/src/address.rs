@@ -35,7 +35,7 @@ impl Server {
     /// What to do where a coordinator answers, but not at this address.
     pub fn correction(&self) -> String {
         format!(
-            "{self} does not seem to be the coordinator's address; give --server what stands before \
+            "RK-0109: {self} does not seem to be the coordinator's address; give --server what stands before \
              the first path, for example https://chess.example.org"
         )
     }
@@ -68,7 +68,7 @@ impl FromStr for Server {
         let refuse = |reason: &str| {
             let shown: String = without_secrets(text).chars().take(120).collect();
             ServerError(format!(
-                "{shown:?} is not a coordinator's address ({reason})"
+                "RK-0108: {shown:?} is not a coordinator's address ({reason})"
             ))
         };
         let begins = |scheme: &str| {
@@ -129,7 +129,7 @@ pub fn candidates(text: &str) -> Result<Vec<Server>, ServerError> {
     }
     let refuse = |_| {
         ServerError(format!(
-            "{:?} is not a coordinator's address",
+            "RK-0108: {:?} is not a coordinator's address",
             without_secrets(text)
         ))
     };

@@ -129,7 +129,7 @@ async fn refusal(response: Response) -> ApiError {
         (Err(_), Some(server)) => ApiError::Unexpected {
             status: status.as_u16(),
             detail: format!(
-                "it leads to {server}; if the coordinator is there, give that address with --server"
+                "RK-0104: it leads to {server}; if the coordinator is there, give that address with --server"
             ),
             retry_after,
         },

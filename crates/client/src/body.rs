@@ -1,4 +1,4 @@
-//! Bodies of answers, part by part, decompressed where a proxy compressed what nobody asked it to.
+//! Bodies of answers, part by part, decompressed where a proxy compressed them unasked.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -53,7 +53,7 @@ impl Body {
             },
             other => {
                 let what = format!(
-                    "it is compressed (Content-Encoding: {}), though the request had Accept-Encoding: identity",
+                    "RK-0105: it is compressed (Content-Encoding: {}), though the request had Accept-Encoding: identity",
                     printable(other, SHOWN)
                 );
                 return Err(ApiError::stranger(response.status().as_u16(), &what, None));

@@ -25,7 +25,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long an answer may stay silent. Counted from the beginning of the request, so it is not for
 /// uploads.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
-/// So many times as long as an answer may stay silent it may take in all, files excepted.
+/// Total timeout of an answer, as a multiple of the silence timeout; not for files.
 const TRICKLE: u32 = 5;
 
 /// A coordinator, and how it is asked; cheap to clone. Without state but its token and connection pools.

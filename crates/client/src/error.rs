@@ -11,10 +11,10 @@ use crate::proxy::{Proxies, Proxy};
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
     /// There is no way: no network, no coordinator there.
-    #[error("coordinator not reachable ({0})")]
+    #[error("RK-0101: coordinator not reachable ({0})")]
     Unreachable(String),
     /// No answer came: a connection that broke, or stayed silent.
-    #[error("no answer from the coordinator ({0})")]
+    #[error("RK-0102: no answer from the coordinator ({0})")]
     Unanswered(String),
     /// The coordinator answered with a problem.
     #[error("the coordinator says: {problem}")]
@@ -26,7 +26,7 @@ pub enum ApiError {
     },
     /// An answer that did not come from a coordinator: from a proxy, a captive portal or another
     /// program.
-    #[error("unexpected answer, status {status}: {detail}")]
+    #[error("RK-0103: unexpected answer, status {status}: {detail}")]
     Unexpected {
         /// The HTTP status.
         status: u16,
@@ -36,7 +36,7 @@ pub enum ApiError {
         retry_after: Option<Duration>,
     },
     /// An answer that is not what the protocol says, or what a newer version of it does.
-    #[error("the answer is not what this version understands ({0})")]
+    #[error("RK-0107: the answer is not what this version understands ({0})")]
     NotUnderstood(String),
 }
 

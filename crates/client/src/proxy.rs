@@ -31,7 +31,7 @@ pub(crate) struct Proxy {
 /// A variable that names no usable proxy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{variable} is no proxy that can be used ({reason}): write for example http://proxy.example.org:3128"
+    "RK-0110: {variable} is no proxy that can be used ({reason}): write for example http://proxy.example.org:3128"
 )]
 pub struct ProxyError {
     variable: &'static str,
@@ -314,7 +314,10 @@ mod tests {
             "http://ann:SECRET@pr oxy",
         ] {
             let error = proxies(&[("ALL_PROXY", value)]).unwrap_err().to_string();
-            assert!(error.starts_with("ALL_PROXY is no proxy"), "{error}");
+            assert!(
+                error.contains("ALL_PROXY is no proxy that can be used"),
+                "{error}"
+            );
             assert!(!error.contains("SECRET"), "{error}");
         }
         assert!(proxies(&[("ALL_PROXY", "socks5://x"), ("NO_PROXY", "*")]).is_ok());

@@ -59,7 +59,7 @@ fn is_local_name(host: &str) -> bool {
 
 fn refusal(host: &str) -> String {
     format!(
-        "the download was sent to {}, which is in this machine's own network, and the coordinator is not there",
+        "RK-0106: the download was sent to {}, which is in this machine's own network, and the coordinator is not there",
         printable(host, SHOWN)
     )
 }

@@ -13,7 +13,7 @@ pub struct Token(String);
 /// A text that is not a token. It is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the token is empty or holds what no token has, a second line perhaps; give only the word that begins with rk_"
+    "RK-0111: the token is empty or holds what no token has, a second line perhaps; give only the word that begins with rk_"
 )]
 pub struct TokenError;
 

@@ -36,7 +36,7 @@ pub enum DeviceChoice {
 
 /// A text that names no device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no device; write auto, cpu, gpu, gpu:N, cuda, cuda:N or mps")]
+#[error("RK-0313: {0:?} is no device; write auto, cpu, gpu, gpu:N, cuda, cuda:N or mps")]
 pub struct ParseDeviceError(String);
 
 impl FromStr for DeviceChoice {
@@ -93,7 +93,7 @@ pub enum Precision {
 
 /// A text that names no precision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no precision; write auto, f32, bf16 or f16")]
+#[error("RK-0312: {0:?} is no precision; write auto, f32, bf16 or f16")]
 pub struct ParsePrecisionError(String);
 
 impl FromStr for Precision {

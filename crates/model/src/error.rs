@@ -20,10 +20,10 @@ pub enum ModelError {
         source: std::io::Error,
     },
     /// The file or bytes are no usable network.
-    #[error("not a usable network: {0}")]
+    #[error("RK-0604: not a usable network: {0}")]
     Network(#[from] NetworkFileError),
     /// The file is no usable network of Lc0, or the network cannot become one.
-    #[error("Lc0's network format: {0}")]
+    #[error("RK-0605: Lc0's network format: {0}")]
     Lc0(#[from] Lc0Error),
     /// The specification is outside the bounds.
     #[error("the network specification is not allowed: {0}")]

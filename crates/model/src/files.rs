@@ -44,7 +44,7 @@ pub fn sync_folder_of(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes what crashes have left of files that were being written in a folder. Nobody may be writing there.
+/// Removes what crashes have left of files that were being written in a folder. No other process may write there.
 ///
 /// # Errors
 ///

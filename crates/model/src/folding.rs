@@ -6,7 +6,7 @@ use rookery_common::network::layout::NORM_EPSILON;
 use crate::error::Result;
 use crate::weights::Weights;
 
-/// A convolution and its normalisation in one, in 64 bits, so that whoever transforms it further
+/// A convolution and its normalisation in one, in 64 bits, so that a further transform
 /// rounds once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoldedConvolution {

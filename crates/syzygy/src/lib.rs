@@ -25,7 +25,7 @@ pub struct Syzygy {
     tables: Tablebase<Chess>,
     files: usize,
     problems: Vec<String>,
-    /// A table that cannot be read is told once.
+    /// A table that cannot be read is reported once.
     told: AtomicBool,
 }
 

@@ -10,7 +10,7 @@ const FIFTY_MOVES: i32 = 100;
 /// What the mover of a position can expect after one of its moves; the highest is best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Prospect {
-    /// A loss, in so many plies to the next capture, pawn move or mate: the later the better.
+    /// A loss, with the number of plies to the next capture, pawn move or mate: the later the better.
     Loss(i32),
     /// A loss that comes too late for the fifty-move rule, if the opponent errs in nothing: by so
     /// many plies.

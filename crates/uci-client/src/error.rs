@@ -7,7 +7,9 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum UciError {
     /// The program could not be started.
-    #[error("cannot start the engine {program}: {source}; is it installed, and is the path right?")]
+    #[error(
+        "RK-0801: cannot start the engine {program}: {source}; is it installed, and is the path right?"
+    )]
     Start {
         /// The program as given.
         program: String,
@@ -15,7 +17,7 @@ pub enum UciError {
         source: std::io::Error,
     },
     /// The program ended, or closed its pipes.
-    #[error("the engine {engine} ended while {during} ({status}){said}")]
+    #[error("RK-0802: the engine {engine} ended while {during} ({status}){said}")]
     Died {
         /// The engine's name, or its program before it has said one.
         engine: String,
@@ -28,7 +30,7 @@ pub enum UciError {
     },
     /// No answer in time.
     #[error(
-        "the engine {engine} did not answer within {waited:.1?} while {during}; it was stopped{said}"
+        "RK-0803: the engine {engine} did not answer within {waited:.1?} while {during}; it was stopped{said}"
     )]
     TimedOut {
         /// The engine's name.
@@ -41,7 +43,7 @@ pub enum UciError {
         said: String,
     },
     /// Something that cannot be an answer.
-    #[error("the engine {engine} does not speak UCI: {what}; it was stopped")]
+    #[error("RK-0804: the engine {engine} does not speak UCI: {what}; it was stopped")]
     Nonsense {
         /// The engine's name.
         engine: String,
@@ -61,7 +63,7 @@ pub enum UciError {
         fen: String,
     },
     /// An option that the engine does not have.
-    #[error("the engine {engine} has no option {name:?}; it has {available}")]
+    #[error("RK-0805: the engine {engine} has no option {name:?}; it has {available}")]
     NoOption {
         /// The engine's name.
         engine: String,

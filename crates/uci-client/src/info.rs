@@ -7,7 +7,7 @@ use std::time::Duration;
 pub enum Score {
     /// Hundredths of a pawn.
     Centipawns(i32),
-    /// Mate in so many moves; negative if the side to move is mated.
+    /// Mate in this number of moves; negative if the side to move is mated.
     Mate(i32),
 }
 

@@ -13,7 +13,7 @@ use crate::launch::{Launch, locate};
 const LONGEST_LINE: u64 = 64 * 1024;
 /// Lines that may wait to be read; an engine that writes more waits itself.
 const WAITING_LINES: usize = 1024;
-/// What is kept of the standard error, in lines of at most so many bytes.
+/// What is kept of the standard error, in lines of at most this number of bytes.
 const KEPT_ERRORS: usize = 3;
 const KEPT_ERROR_BYTES: usize = 300;
 /// How long the standard error of a program that has ended is read on.

@@ -109,7 +109,7 @@ fn chess960_castles_as_king_takes_rook_and_back_again() {
             .best
             .is_some()
     );
-    // The standard position after that is told in the standard way.
+    // The standard position after that is sent in the standard way.
     let start = Chess::default();
     let mut moves = Vec::new();
     let mut board = start.clone();

@@ -88,7 +88,7 @@ impl Tally {
     }
 }
 
-/// Numbers of which the mean is wanted.
+/// Accumulates a mean.
 #[derive(Debug, Clone, Default)]
 pub struct Sample {
     numbers: Vec<f64>,

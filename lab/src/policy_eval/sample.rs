@@ -16,7 +16,7 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// Of at most so many games.
+    /// From at most this number of games.
     pub(crate) fn new(most: usize, seed: u64) -> Self {
         Self {
             most,

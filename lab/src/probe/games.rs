@@ -15,7 +15,7 @@ use super::exchange::{balance, best_capture, gain, worth};
 
 /// A piece's worth in pawns, from which on a loss counts.
 const PIECE: i32 = 3;
-/// Pawns ahead that are told apart; more count as so many.
+/// Cap of the material difference, in pawns.
 const MOST_AHEAD: usize = 9;
 
 /// What was counted.
@@ -290,7 +290,7 @@ mod tests {
             believed: 0.75,
         };
         assert_eq!(report.balance, [expected]);
-        // With a capture in hand nobody is ahead yet: the position is not quiet.
+        // With a capture possible, material does not count yet: the position is not quiet.
         let fen = "4k3/8/8/3n4/8/8/8/3RK3 w - - 0 1";
         let report = probe(&game(Some(fen), "d1d5", 1.0, GameResult::WhiteWins));
         assert_eq!(report.balance, []);

@@ -29,7 +29,7 @@ const HISTORY: usize = 7;
 const KEYFRAME_DISTANCE: usize = 16;
 /// Chunks hold values in thousandths.
 const VALUE_UNITS: f32 = 1000.0;
-/// Stands for the value of a position that nobody has searched.
+/// Stands for the value of a position that was not searched.
 const UNKNOWN: i16 = i16::MIN;
 const HEADER: usize = 12;
 

@@ -10,7 +10,7 @@
 //! what was read; the checksum is the first half of the SHA-256 of all that follows it. Blocks are
 //! only appended. Opening the folder checks every block; a damaged one ends its segment, and what it
 //! and those after it held is decoded again, as it would be if the folder were missing. Segments whose
-//! games nobody uses any more are removed.
+//! unused games are removed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -216,7 +216,7 @@ impl GameStore {
         })
     }
 
-    /// Removes the segments of which no game is used by anyone.
+    /// Removes the segments without a game in use.
     ///
     /// # Errors
     ///

@@ -121,7 +121,7 @@ fn add(mean: &mut Wdl, wdl: Wdl, share: f32) {
     mean.loss += share * wdl.loss;
 }
 
-/// What somebody expected so many plies apart, as the mover here sees it.
+/// The expected values at this distance in plies, as the mover here sees it.
 const fn seen_from(wdl: Wdl, apart: u32) -> Wdl {
     if apart.is_multiple_of(2) {
         wdl

@@ -46,7 +46,7 @@ impl Window {
         self.size == 0
     }
 
-    /// Games of which at least one position can be sampled.
+    /// Games with at least one position that can be sampled.
     pub fn games(&self) -> usize {
         self.ends
             .partition_point(|end| *end < self.size)

@@ -169,7 +169,7 @@ impl ServerArgs {
             }
         };
         let token = token.context(
-            "there is no token: set ROOKERY_TOKEN to one with the scope `train`, which the \
+            "RK-0701: there is no token: set ROOKERY_TOKEN to one with the scope `train`, which the \
              coordinator's operator makes (rookery-coordinator user create NAME --scope train)",
         )?;
         let run = match self.run.as_ref().or(file.run.as_ref()) {

@@ -95,8 +95,8 @@ pub struct RunArgs {
 fn read_key(path: &Path) -> anyhow::Result<SigningKey> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the signing key {shown}"))?;
-    SigningKey::from_text(&text).with_context(|| format!("{shown} is no secret key"))
+        .with_context(|| format!("RK-0711: cannot read the signing key {shown}"))?;
+    SigningKey::from_text(&text).with_context(|| format!("RK-0712: {shown} is no secret key"))
 }
 
 /// Runs the trainer.

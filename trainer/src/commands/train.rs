@@ -92,7 +92,7 @@ struct Trained {
 fn advise(error: anyhow::Error) -> anyhow::Error {
     if is_divergence(&error) {
         error.context(
-            "training diverged, and no network was written; start again with a lower --learning-rate or a lower \
+            "RK-0705: training diverged, and no network was written; start again with a lower --learning-rate or a lower \
              gradient_clip in --params",
         )
     } else {
@@ -198,7 +198,7 @@ fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<Intake> {
     let positions = intake.training().positions();
     anyhow::ensure!(
         positions > 0,
-        "no position to train on in {} ({}; match games are not trained on)",
+        "RK-0710: no position to train on in {} ({}; match games are not trained on)",
         shown(&args.chunks),
         quantity(files.len(), "chunk file")
     );
@@ -256,7 +256,7 @@ mod tests {
         execute(&args(dir, flags), &Screen::hidden(), &Shutdown::default())
     }
 
-    /// A network to begin with, and chunks of so many games each; the answer is the network's name.
+    /// A network to begin with, and chunks with this number of games each; the answer is the network's name.
     fn prepare(dir: &Path, chunks: u64, games: u64) -> ContentHash {
         rookery_backend_torch::use_threads(1);
         std::fs::create_dir(dir.join("games")).unwrap();

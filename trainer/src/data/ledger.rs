@@ -88,7 +88,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Keeps only the first rows, so many of them.
+    /// Truncates to this number of rows.
     ///
     /// # Errors
     ///

@@ -64,7 +64,7 @@ impl Endpoint {
     /// If the address cannot be had.
     pub async fn start(address: SocketAddr, gauges: Gauges) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(address).await;
-        let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
+        let listener = listener.with_context(|| format!("RK-0008: cannot listen at {address}"))?;
         Ok(Self {
             address: listener.local_addr()?,
             task: tokio::spawn(answer_all(listener, gauges)),
@@ -90,7 +90,7 @@ async fn answer_all(listener: TcpListener, gauges: Gauges) {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        // One caller at a time: there is one Prometheus, and nobody else gets more.
+        // One caller at a time: there is one Prometheus.
         let answered = tokio::time::timeout(PATIENCE, answer(stream, &gauges)).await;
         if let Ok(Err(error)) = answered {
             tracing::debug!("metrics were not taken: {error}");

@@ -110,7 +110,7 @@ fn resume(
 ) -> anyhow::Result<Learner> {
     anyhow::ensure!(
         state.run == *client.run_name(),
-        "the folder {} belongs to run {}; use another folder for run {}",
+        "RK-0706: the folder {} belongs to run {}; use another folder for run {}",
         settings.dir.display(),
         state.run,
         client.run_name()
@@ -217,7 +217,7 @@ async fn submit_first(
         }
         FirstNetwork::File(path) => network_file::read(path)?,
         FirstNetwork::Existing => anyhow::bail!(
-            "run {} has no network yet; give it one with --init 6x64 (blocks x filters) or \
+            "RK-0703: run {} has no network yet; give it one with --init 6x64 (blocks x filters) or \
              --network FILE",
             client.run_name()
         ),
@@ -230,7 +230,7 @@ async fn submit_first(
         .context("cannot submit the first network")?;
     anyhow::ensure!(
         receipt.status != NetworkStatus::Rejected,
-        "the coordinator has rejected the first network, {hash}"
+        "RK-0713: the coordinator has rejected the first network, {hash}"
     );
     tracing::info!(
         "submitted a {} network as number {}: {}",

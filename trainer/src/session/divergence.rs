@@ -34,7 +34,7 @@ impl Session {
         let state = &self.state;
         let step = state.step.saturating_sub(state.rate_from);
         error.context(format!(
-            "training diverged; the last good state is kept. Give run {} a lower learning rate (now {}) or \
+            "RK-0705: training diverged; the last good state is kept. Give run {} a lower learning rate (now {}) or \
              gradient_clip (rookery-coordinator run set), then start again: it goes on from that state with what the \
              run asks for then. Should that diverge, too, remove {}: training then begins at the run's best network",
             state.run,

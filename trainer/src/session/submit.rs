@@ -111,7 +111,7 @@ impl Session {
         let parent = NetworkName::Hash(self.state.parent);
         let info = match self.around.client.network(parent).await {
             Ok(info) => info,
-            // The ledger was restored from a backup that is older than it: nobody has found it weaker.
+            // The ledger was restored from a backup that is older than it: no match has found it weaker.
             Err(error) if error.is_missing() => return Ok(()),
             Err(error) => return Err(error.into()),
         };

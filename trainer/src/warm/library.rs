@@ -59,7 +59,7 @@ impl Library {
         store.sweep()?;
         anyhow::ensure!(
             !games.is_empty(),
-            "the PGN files have no game to learn from; those without ratings are used with \
+            "RK-0708: the PGN files have no game to learn from; those without ratings are used with \
              --pgn-assume-elo"
         );
         games.reverse();
@@ -149,7 +149,7 @@ fn part_of(name: ContentHash, number: u64) -> ContentHash {
     key(name, b"part", number)
 }
 
-/// The key of an empty block that says that a file has so many parts.
+/// The key of an empty block that holds the number of parts of a file.
 fn end_of(name: ContentHash, parts: u64) -> ContentHash {
     key(name, b"ends", parts)
 }

@@ -116,7 +116,7 @@ impl Stream {
         let thread = std::thread::Builder::new().name("pgn".to_owned());
         let thread = thread.spawn(move || {
             if let Err(error) = maker.run(&sender) {
-                // Without a reader nobody asks why.
+                // Without a receiver the reason is dropped.
                 drop(sender.send(Err(error)));
             }
         })?;
@@ -170,7 +170,7 @@ struct Maker {
     first_epoch: u32,
 }
 
-/// Nobody reads the blocks any more.
+/// The receiver of the blocks is gone.
 struct Gone;
 
 impl Maker {
@@ -186,7 +186,7 @@ impl Maker {
                 games: 0,
             };
         }
-        // What is left, and the last counts. That nobody reads them is no error.
+        // What is left, and the last counts. A receiver that is gone is no error.
         self.hand_over(sender).unwrap_or(());
         Ok(())
     }

@@ -49,7 +49,7 @@ impl Lengths {
     }
 }
 
-/// Games an hour at so many positions a second; none where either says nothing.
+/// Games an hour at this number of positions a second; none if either is unknown.
 pub(super) fn games_per_hour(positions_per_s: f64, positions_per_game: f64) -> Option<f64> {
     (positions_per_s > 0.0 && positions_per_game > 0.0)
         .then(|| 3600.0 * positions_per_s / positions_per_game)

@@ -35,9 +35,9 @@ pub(super) fn selfplay(args: &BenchArgs) -> anyhow::Result<SelfPlayParams> {
 fn read(path: &Path) -> anyhow::Result<SelfPlayParams> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the parameters {shown}"))?;
+        .with_context(|| format!("RK-0006: cannot read the parameters {shown}"))?;
     let params = RunParams::from_text(&text)
-        .with_context(|| format!("the parameters in {shown} are not valid"))?;
+        .with_context(|| format!("RK-0005: the parameters in {shown} are not valid"))?;
     Ok(params.selfplay)
 }
 

@@ -1,4 +1,4 @@
-//! Self-play as `run` plays it, but with games that nobody keeps.
+//! Self-play as `run` plays it, but its games are thrown away.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ pub(super) fn play(
     let (priority, judges) = (Priority::Unchanged, Judges::default());
     let lengths = Lengths::default();
     let player = Player::start(machine, priority, &judges, &lengths, move |event| {
-        // Nobody listens any more once the measurement is over.
+        // The receiver is gone once the measurement is over.
         drop(events.send(event));
     })?;
     let gauge = Arc::new(JobGauge::default());

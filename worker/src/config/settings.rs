@@ -77,7 +77,9 @@ impl FromStr for PrecisionChoice {
                 Ok(Precision::Auto) => Ok(Self::Auto),
                 Ok(precision) => Ok(Self::Only(precision)),
                 Err(_) => {
-                    anyhow::bail!("{text:?} is no precision; write auto, measure, f32, bf16 or f16")
+                    anyhow::bail!(
+                        "RK-0312: {text:?} is no precision; write auto, measure, f32, bf16 or f16"
+                    )
                 }
             },
         }
@@ -238,7 +240,7 @@ fn number(given: Option<usize>, what: &str, most: usize) -> anyhow::Result<Optio
 /// If none is given.
 pub(super) fn resolve_server(flag: Option<Server>, file: &ConfigFile) -> anyhow::Result<Server> {
     flag.or_else(|| file.server.clone()).context(
-        "no coordinator is given: use --server https://…, ROOKERY_SERVER, or `rookery-worker setup`",
+        "RK-0112: no coordinator is given: use --server https://…, ROOKERY_SERVER, or `rookery-worker setup`",
     )
 }
 
@@ -282,7 +284,7 @@ pub(crate) fn worker_name(given: Option<String>) -> anyhow::Result<String> {
     let name = printable(given.trim(), MAX_WORKER_NAME);
     anyhow::ensure!(
         !is_blank(&name),
-        "the worker's name {given:?} shows nothing: give one with --worker that tells this machine from your others, \
+        "RK-0407: the worker's name {given:?} shows nothing: give one with --worker that tells this machine from your others, \
          or leave it out to use the machine's"
     );
     Ok(name)

@@ -43,7 +43,7 @@ impl Tokens {
         // The parser's message would show the line, and with it the secret.
         toml::from_str(&text).map_err(|_| {
             anyhow::anyhow!(
-                "the token file {} is damaged; put a copy of it there if you have one, else move it away and \
+                "RK-0406: the token file {} is damaged; put a copy of it there if you have one, else move it away and \
                  register under another name (--name)",
                 path.display()
             )

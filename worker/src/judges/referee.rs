@@ -95,7 +95,7 @@ mod tests {
 
     const QUEEN_UP: &str = "4k3/8/8/8/8/8/8/3QK3 w - - 0 1";
 
-    /// A program that speaks just enough UCI to give this score, and ends after so many searches.
+    /// A program that speaks just enough UCI to give this score, and ends after this number of searches.
     fn script(folder: &Path, score: &str, searches: u32) -> PathBuf {
         let path = folder.join("engine");
         let text = format!(

@@ -7,7 +7,7 @@ use std::time::Instant;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::NetworkRef;
 
-/// Downloads with so many bytes to come are told of in the log.
+/// Downloads with at least this number of bytes to come are logged.
 const LARGE: u64 = 4_000_000;
 
 /// A download that is under way.
@@ -82,7 +82,7 @@ pub(super) struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// So many bytes of the file are here now.
+    /// The number of bytes of the file that have arrived.
     pub(super) fn have(&self, have: u64) {
         let download = self.progress.get();
         self.progress

@@ -74,7 +74,7 @@ fn continues_at(response: &Body, have: u64) -> bool {
         && range.is_some_and(|range| range.starts_with(&format!("bytes {have}-")))
 }
 
-/// Checks that an answer seems to be the whole file of so many bytes, before anything of it takes the
+/// Checks that an answer seems to be the whole file of this size, before anything of it takes the
 /// place of what is here.
 fn check_whole(response: &Body, bytes: u64) -> Result<(), ApiError> {
     let what = match response.content_length() {

@@ -77,7 +77,7 @@ pub enum NetworkError {
         bytes: u64,
     },
     /// Other bytes arrived than were asked for.
-    #[error("what arrived for network {expected} has the SHA-256 {found}")]
+    #[error("RK-0412: what arrived for network {expected} has the SHA-256 {found}")]
     Hash {
         /// What was asked for.
         expected: ContentHash,
@@ -95,7 +95,7 @@ pub enum NetworkError {
     /// The run has a key, and the network comes without a signature, or with one that is not by
     /// this key for these bytes.
     #[error(
-        "network {hash} is not one of its run's ({error}): the coordinator, or whoever answers in its \
+        "RK-0411: network {hash} is not one of its run's ({error}): the coordinator, or whoever answers in its \
          place, may have exchanged it; it is not used. Ask the run's operator"
     )]
     Unsigned {
@@ -108,7 +108,7 @@ pub enum NetworkError {
     #[error(transparent)]
     Trust(#[from] TrustError),
     /// The network does not compute on this machine.
-    #[error("network {hash} cannot be computed here: {error}")]
+    #[error("RK-0306: network {hash} cannot be computed here: {error}")]
     Trial {
         /// The network.
         hash: ContentHash,

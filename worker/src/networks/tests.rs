@@ -18,7 +18,7 @@ use crate::device_pool::DevicePool;
 enum Answer {
     /// As a coordinator does, ranges too.
     Good,
-    /// As a coordinator does, but the connection breaks after so many bytes of the body.
+    /// As a coordinator does, but the connection breaks after this number of bytes of the body.
     CutAfter(usize),
     /// The whole file, whatever range was asked for.
     Whole,
@@ -28,7 +28,7 @@ enum Answer {
     TooLong,
     /// A captive portal's page, without saying how long it is.
     Page,
-    /// So many bytes that are nothing to us.
+    /// This number of bytes that are no network.
     Bytes(usize),
     /// The rest from another byte on than was asked for.
     OtherRest,

@@ -45,7 +45,7 @@ pub struct JobGauge {
 }
 
 impl JobGauge {
-    /// The counters of a job of which people may watch a game.
+    /// The counters of a job whose games people may watch.
     pub fn shared() -> Self {
         Self {
             watched: Some(Watched::default()),
@@ -58,7 +58,7 @@ impl JobGauge {
         self.watched.as_ref()?.board()
     }
 
-    /// Sets the counters for a job of so many games that is given to so many threads.
+    /// Sets the counters for a job with this number of games and of threads.
     pub(super) fn begin(&self, games: usize, threads: usize) {
         self.unstarted.store(games, Relaxed);
         self.threads.store(threads, Relaxed);

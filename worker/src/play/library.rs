@@ -81,7 +81,7 @@ impl<K, T: ?Sized> Default for Known<K, T> {
 }
 
 impl<K: Eq + Hash, T: ?Sized> Known<K, T> {
-    /// What belongs to a key, made if nobody has it. Who asks meanwhile waits, so that nothing is made twice.
+    /// The value of a key, made if it is not there. Concurrent callers wait, so that nothing is made twice.
     fn get_or<E>(&self, key: K, make: impl FnOnce() -> Result<Arc<T>, E>) -> Result<Arc<T>, E> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, one| one.strong_count() > 0);

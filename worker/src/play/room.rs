@@ -24,13 +24,13 @@ impl Room {
         }
     }
 
-    /// How many games fit that take so many bytes each.
+    /// The number of games that fit, at this number of bytes each.
     pub(super) fn games(self, bytes: u64) -> usize {
         let fitting = usize::try_from(self.bytes / bytes.max(1));
         self.games.min(fitting.unwrap_or(usize::MAX))
     }
 
-    /// Gives some of the room to so many games.
+    /// Reserves room for this number of games.
     pub(super) fn take(&mut self, games: usize, bytes: u64) {
         self.games = self.games.saturating_sub(games);
         self.bytes = self

@@ -238,7 +238,7 @@ fn matches_are_played_with_both_networks() {
     assert_eq!(fixture.games.try_iter().count(), 6);
 }
 
-/// A program has a file of its own, but nobody reads it.
+/// A program has a file of its own, which is never read.
 fn program(program: Program) -> NetworkFile {
     NetworkFile {
         hash: ContentHash::of(&program_file(program).unwrap()),

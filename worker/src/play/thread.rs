@@ -70,7 +70,7 @@ impl<S: GameSink> PlayThread<S> {
         }
     }
 
-    /// Plays what comes in until nobody can send any more.
+    /// Plays what comes in until all senders are gone.
     pub(super) fn serve(mut self, inbox: &mpsc::Receiver<Order>) {
         while self.take_orders(inbox) {
             self.seat_waiting();
@@ -244,7 +244,7 @@ impl<S: GameSink> PlayThread<S> {
     }
 
     /// Lets one network answer all its questions. If its device fails, the desk closes, and the questions wait until it is
-    /// open again. If no device is left for it, whoever asked it fails.
+    /// open again. If no device is left for it, the request fails.
     fn evaluate(&mut self, place: usize) {
         let desk = &mut self.desks[place];
         let network = desk.network;
@@ -283,7 +283,7 @@ impl<S: GameSink> PlayThread<S> {
         self.clear_desks(SPARE_DESKS);
     }
 
-    /// Removes networks that are not in use, but for so many that were used last.
+    /// Evicts networks that are not in use (LRU), and keeps the last ones used.
     fn clear_desks(&mut self, kept: usize) {
         let in_use = |desk: &Desk| {
             self.sittings

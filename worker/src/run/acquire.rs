@@ -124,7 +124,7 @@ fn does_not_know(error: &ApiError, class: Backend) -> Option<String> {
         error.code() == Some(ProblemCode::BadRequest) && error.to_string().contains(&unknown);
     is_older.then(|| {
         format!(
-            "this coordinator is older than this worker and does not take what is computed in {}: ask its operator to \
+            "RK-0308: this coordinator is older than this worker and does not take what is computed in {}: ask its operator to \
              update it, or play with --device cpu until then",
             class.name()
         )
@@ -250,7 +250,7 @@ impl JobTrouble {
         )
     }
 
-    /// How long to wait for another job after so many of such troubles.
+    /// Back-off before the next job request, by the number of failures.
     fn pause(&self, failures: u32) -> Duration {
         let asked = match self {
             Self::Network(error) => error.api().and_then(ApiError::retry_after),
@@ -330,7 +330,7 @@ pub(super) async fn equip(
     }
 }
 
-/// Closes a job of which nothing more will be played, and gives its lease back.
+/// Closes a job that is not played any further, and gives its lease back.
 async fn give_up(shared: &Shared, job: &Job) {
     close(shared, job.id).await;
     give_back(&shared.client, job.id).await;

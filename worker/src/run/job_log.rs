@@ -8,7 +8,7 @@ use rookery_common::text::quantity;
 
 use super::status::networks;
 
-/// Audits that are taken within this time after another are told of together.
+/// Audits that are taken within this time share a log line.
 const BURST: Duration = Duration::from_secs(10);
 
 /// What was taken and not yet told of.
@@ -19,7 +19,7 @@ pub(crate) struct JobLog {
 }
 
 impl JobLog {
-    /// Tells of a job of which this many games are to be played.
+    /// Logs a job and the number of games to play.
     pub(super) fn taken(self: &Arc<Self>, job: &Job, games: usize) {
         tracing::debug!(job = %job.id, run = %job.run, games, "job taken");
         if job.work.kind() != WorkKind::Audit {

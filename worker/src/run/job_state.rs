@@ -36,7 +36,7 @@ pub(super) enum JobEvent {
     Ordered(Control),
     /// All threads have left it.
     Left,
-    /// The spool has closed it; so many of its games never ended.
+    /// The spool has closed it; the number of its games that never ended.
     Closed { missing: u32 },
     /// The spool could not close it.
     CloseFailed(CloseFailure),

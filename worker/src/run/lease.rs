@@ -14,7 +14,7 @@ use crate::random;
 use crate::retry::CallError;
 use crate::shutdown::Phase;
 
-/// How long a lease may take to be given back. Longer than that nobody waits: it ends by itself as well.
+/// Timeout for giving a lease back; after it, the lease expires by itself.
 const GIVE_BACK: Duration = Duration::from_secs(5);
 
 /// What a lease tells.

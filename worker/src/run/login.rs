@@ -96,7 +96,10 @@ async fn check_run(settings: &Settings, client: &Client, retry: &Retry) -> Resul
 enum RunError {
     #[error("the program is ending")]
     Interrupted,
-    #[error("there is no run {wanted} at {server}: {} (--run)", runs_there(known))]
+    #[error(
+        "RK-0404: there is no run {wanted} at {server}: {} (--run)",
+        runs_there(known)
+    )]
     Unknown {
         wanted: RunName,
         server: Server,
@@ -188,23 +191,23 @@ pub(crate) fn advice(
 ) -> String {
     match (code, elsewhere) {
         (Some(ProblemCode::InvitationNeeded), _) => {
-            "this coordinator takes contributors by invitation: get a code from its operator and start \
+            "RK-0401: this coordinator takes contributors by invitation: get a code from its operator and start \
              with --invitation CODE"
                 .to_owned()
         }
         (Some(ProblemCode::RegistrationClosed), _) => {
-            "this coordinator registers nobody by itself: get a token from its operator and start with \
+            "RK-0402: this coordinator registers nobody by itself: get a token from its operator and start with \
              ROOKERY_TOKEN=TOKEN"
                 .to_owned()
         }
         (Some(ProblemCode::NotFound | ProblemCode::MethodNotAllowed), _) => server.correction(),
         (Some(ProblemCode::NameTaken), Some(elsewhere)) => format!(
-            "the name {name:?} is taken at {server}, and tokens.toml holds its token for {elsewhere}: if that is \
+            "RK-0403: the name {name:?} is taken at {server}, and tokens.toml holds its token for {elsewhere}: if that is \
              the same coordinator, run with that --server or write {server} in its place in tokens.toml; \
              else choose with --name"
         ),
         (Some(ProblemCode::NameTaken), None) => format!(
-            "the name {name:?} is taken at {server}: if it is yours, from another machine, copy that machine's \
+            "RK-0403: the name {name:?} is taken at {server}: if it is yours, from another machine, copy that machine's \
              tokens.toml into this one's folder; else choose another with --name"
         ),
         _ => format!("the name {name:?} could not be registered; choose with --name"),
@@ -231,7 +234,7 @@ enum Before {
 pub(crate) fn last_word(error: ApiError, what: &str) -> anyhow::Error {
     let advice = match error.code() {
         Some(ProblemCode::Unauthorized) => {
-            " (ask its operator for another token of your account and start with ROOKERY_TOKEN=TOKEN; finished \
+            " (RK-0405: ask its operator for another token of your account and start with ROOKERY_TOKEN=TOKEN; finished \
              games are kept and uploaded then)"
         }
         _ => "",
@@ -239,7 +242,7 @@ pub(crate) fn last_word(error: ApiError, what: &str) -> anyhow::Error {
     anyhow::Error::from(error).context(format!("{what}{advice}"))
 }
 
-/// What is told while a coordinator does not answer to a registration: the address may be wrong.
+/// The log line while a coordinator does not answer a registration: the address may be wrong.
 fn cannot_register(server: &Server) -> String {
     format!(
         "this worker could not be registered at {server} (if that is not the coordinator's address, \
@@ -458,7 +461,7 @@ mod tests {
         };
         let revoked = told(ProblemCode::Unauthorized);
         assert!(
-            revoked.starts_with("no job could be fetched (ask"),
+            revoked.starts_with("no job could be fetched (RK-0405"),
             "{revoked}"
         );
         assert!(revoked.contains("ROOKERY_TOKEN"), "{revoked}");

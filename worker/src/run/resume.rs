@@ -72,7 +72,7 @@ fn elsewhere(begun: Backend, here: Backend) -> String {
     }
 }
 
-/// Closes a job of which nothing more will be played, now or when its folder can be written again.
+/// Closes a job that is not played any further, now or when its folder can be written again.
 pub(super) async fn close(shared: &Shared, job: JobId) {
     if let Err(error) = shared.spool.close(job).await {
         log_close_failure(&error);

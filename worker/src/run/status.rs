@@ -131,7 +131,7 @@ impl Status {
         *lock(&self.job) = None;
     }
 
-    /// Tells that the program ends after so many games.
+    /// Shows that the program ends after this number of games.
     pub(super) fn set_left(&self, games: usize) {
         *lock(&self.left) = Some(games);
     }
@@ -198,7 +198,7 @@ impl Status {
         [full, String::new()]
     }
 
-    /// What is played, and what was uploaded or is being fetched, with as much as fits into so many columns.
+    /// What is played, and what was uploaded or is being fetched, with as much as fits into this number of columns.
     pub(super) fn lines(&self, columns: usize, download: Option<Download>) -> [String; 2] {
         [
             fitting(self.played(), columns),
@@ -258,7 +258,7 @@ fn is_tried_again<T>(answer: &Result<T, ApiError>) -> bool {
     error.is_some_and(|error| error.remedy() == Remedy::Retry)
 }
 
-/// The first of the texts that fits into so many columns, or the last.
+/// The first of the texts that fits into this number of columns, or the last.
 fn fitting(mut texts: Vec<String>, columns: usize) -> String {
     let fits = |text: &String| text.chars().count() <= columns;
     let chosen = texts

@@ -10,7 +10,7 @@ use super::Shared;
 use super::status::Uploaded;
 use crate::api;
 
-/// How long the coordinator may take to say what was counted. Nobody waits longer at the end.
+/// Timeout of the question what was counted, at the end.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Shown of a reason at most.
 const REASON_CHARS: usize = 400;

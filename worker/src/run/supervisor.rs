@@ -235,7 +235,7 @@ impl Supervisor {
             }
             Event::Play(PlayEvent::Failed { job, error }) => self.fail(job, &error).await,
             Event::Play(PlayEvent::Died) => self.end(anyhow::anyhow!(
-                "a thread that plays has panicked; please report the message above"
+                "RK-0510: a thread that plays has panicked; please report the message above"
             )),
             Event::Spool(SpoolEvent::Kept { job, .. }) => {
                 self.failures = 0;
@@ -341,7 +341,7 @@ impl Supervisor {
         self.failures += 1;
         if self.failures >= FAILURES {
             self.end(anyhow::anyhow!(
-                "{FAILURES} jobs failed one after the other: {error}"
+                "RK-0509: {FAILURES} jobs failed one after the other: {error}"
             ));
         }
     }

@@ -180,7 +180,7 @@ fn log_upload(hash: &ContentHash, kind: WorkKind, bytes: usize, receipt: &ChunkR
 fn tell_unknown(error: &ApiError, folder: &Path) {
     let folder = folder.display();
     tracing::error!(
-        "a chunk could not be uploaded: {error}; its games stay in {folder} and are offered again at the \
+        "RK-0503: a chunk could not be uploaded: {error}; its games stay in {folder} and are offered again at the \
          next start: if another coordinator or account gave the job, run with that --server and token"
     );
 }
@@ -190,10 +190,10 @@ fn tell_refusal(error: &ApiError, file: &Path) {
     let file = file.display();
     if error.code() == Some(ProblemCode::LeaseEnded) {
         tracing::warn!(
-            "a chunk came too late and is kept as {file}: its games were given out again meanwhile"
+            "RK-0505: a chunk came too late and is kept as {file}: its games were given out again meanwhile"
         );
     } else {
-        tracing::error!("a chunk was refused and kept as {file}: {error}");
+        tracing::error!("RK-0504: a chunk was refused and kept as {file}: {error}");
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) fn check_name(name: &str) -> anyhow::Result<()> {
     let shown = printable(name, 2 * NAME_CHARS);
     anyhow::ensure!(
         is_user_name(name),
-        "{shown:?} cannot be your name on the coordinator's pages: {RULE} (--name NAME)"
+        "RK-0408: {shown:?} cannot be your name on the coordinator's pages: {RULE} (--name NAME)"
     );
     Ok(())
 }

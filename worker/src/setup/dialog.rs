@@ -23,7 +23,7 @@ pub(super) struct Dialog<R, W> {
 }
 
 impl Dialog<io::StdinLock<'static>, io::Stdout> {
-    /// With whoever started the program.
+    /// With the user who started the program.
     pub(super) fn with_user(yes: bool) -> Self {
         let mode = match (yes, io::stdin().is_terminal()) {
             (true, _) => Mode::TakesDefaults,
@@ -49,7 +49,7 @@ impl<R: BufRead, W: Write> Dialog<R, W> {
         Ok(())
     }
 
-    /// Tells the user what is wrong, so that the question can be asked again. Where nobody can be asked, it is the
+    /// Tells the user what is wrong, so that the question can be asked again. Without a terminal it is the
     /// command's error.
     pub(super) fn complain(&mut self, error: anyhow::Error) -> anyhow::Result<()> {
         match self.mode {
@@ -58,7 +58,7 @@ impl<R: BufRead, W: Write> Dialog<R, W> {
         }
     }
 
-    /// The answer to a question, or `default` if nothing is typed or nobody can be asked.
+    /// The answer to a question, or `default` if nothing is typed or there is no terminal.
     pub(super) fn ask(
         &mut self,
         question: &str,
@@ -88,7 +88,7 @@ impl<R: BufRead, W: Write> Dialog<R, W> {
         })
     }
 
-    /// The answer to a question that needs one; `flag` gives it where nobody can be asked.
+    /// The answer to a question that needs one; `flag` gives it without a terminal.
     pub(super) fn require(
         &mut self,
         question: &str,

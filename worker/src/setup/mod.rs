@@ -31,7 +31,7 @@ const RUNS: usize = 20;
 ///
 /// # Errors
 ///
-/// If nobody can be asked and something is missing or not taken, or a file cannot be written.
+/// If there is no terminal and something is missing or refused, or a file cannot be written.
 pub async fn run(args: SetupArgs, named: Option<&Path>) -> anyhow::Result<()> {
     let path = named.map(PathBuf::from).or_else(default_path);
     let path = path.context("there is no home folder; name a file with --config")?;

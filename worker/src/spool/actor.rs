@@ -22,7 +22,7 @@ const RETRY: Duration = Duration::from_secs(5);
 /// What the spool tells the rest of the program.
 #[derive(Debug)]
 pub enum SpoolEvent {
-    /// A game is on disk; so many of its job's have not ended.
+    /// A game is on disk; the number of games of its job that have not ended.
     Kept {
         /// The job.
         job: JobId,
@@ -116,7 +116,7 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
                 }
             }
             Message::Cut { job, reply } => {
-                // What can be written by now goes along; what cannot is told of at the next try.
+                // Writes what can be written now; the next try reports the rest.
                 drop(self.write_games());
                 let cut = self.spool.cut(job);
                 self.signals.ready.notify_one();
@@ -183,7 +183,7 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
 }
 
 fn answer<T>(reply: Reply<T>, result: Result<T, SpoolError>) {
-    // Whoever asked may have gone; then nobody waits for the answer.
+    // The caller may be gone; then the answer is dropped.
     drop(reply.send(result));
 }
 

@@ -21,7 +21,7 @@ pub enum SpoolError {
         source: std::io::Error,
     },
     /// Another worker uses the spool.
-    #[error("another worker uses {0}; give this one its own --dir")]
+    #[error("RK-0502: another worker uses {0}; give this one its own --dir")]
     Locked(PathBuf),
     /// A journal entry that cannot be read or written.
     #[error("a journal entry is unusable: {0}")]
@@ -56,7 +56,7 @@ impl SpoolError {
 fn advice(source: &std::io::Error) -> &'static str {
     match source.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            "; make room on the disk, finished games wait in memory"
+            "; RK-0501: make room on the disk, finished games wait in memory"
         }
         _ => "",
     }

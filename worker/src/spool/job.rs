@@ -202,7 +202,7 @@ impl SpooledJob {
         self.journal = Journal::write(&journal_of(&self.folder), &bytes)?;
         (self.finished, self.pending) = (finished, kept);
         tracing::error!(
-            "{} was removed while it was in use and is made again; of its finished games, {} that waited \
+            "RK-0507: {} was removed while it was in use and is made again; of its finished games, {} that waited \
              to be uploaded are lost",
             self.folder.display(),
             lost.iter().map(|cut| cut.games.len()).sum::<usize>()

@@ -172,7 +172,7 @@ impl Spool {
             return self.set_aside(folder);
         };
         tracing::warn!(
-            "{} was damaged; rescued, to be uploaded: {}; as it was it lies in {}",
+            "RK-0506: {} was damaged; rescued, to be uploaded: {}; as it was it lies in {}",
             path.display(),
             quantity(job.unsent(), "finished game"),
             aside.display()

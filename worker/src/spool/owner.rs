@@ -6,7 +6,6 @@ use std::fmt;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::people::is_user_name;
 use rookery_common::protocol::user_name::in_url;
-use rookery_common::text::quantity;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{Server, Token};
@@ -65,9 +64,7 @@ impl Owner {
                 self.server
             )
         };
-        let wait = if games == 1 { "waits" } else { "wait" };
-        let games = quantity(games, "finished game");
-        format!("{games} {wait} for {self}; {how}")
+        format!("RK-0508: finished games wait for {self}: {games}; {how}")
     }
 }
 
@@ -119,7 +116,7 @@ mod tests {
         let ann = owner("http://a", Some("ann"), "rk_1");
         let elsewhere = ann.way_to_send(3, &"http://b".parse().unwrap());
         assert!(
-            elsewhere.starts_with("3 finished games wait for ann at http://a; run with --server"),
+            elsewhere.contains("finished games wait for ann at http://a: 3; run with --server"),
             "{elsewhere}"
         );
         let here = ann.way_to_send(3, &"http://a".parse().unwrap());

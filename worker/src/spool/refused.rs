@@ -1,4 +1,4 @@
-//! Chunks that the coordinator refused, kept for whoever asks why; the newest of them.
+//! Chunks that the coordinator refused, the newest of them, kept for bug reports.
 
 use std::fs::DirEntry;
 use std::path::{Path, PathBuf};

@@ -54,9 +54,9 @@ pub struct Go {
     pub nodes: Option<u32>,
     /// Mean length of lines, in plies.
     pub depth: Option<u32>,
-    /// Until a mate in so many moves is found.
+    /// Until a mate in this number of moves is found.
     pub mate: Option<u32>,
-    /// Not a search: count the lines of so many plies; 0 where the number is missing.
+    /// Not a search: count the lines of this number of plies; 0 if the number is missing.
     pub perft: Option<u32>,
     /// Time for this move.
     pub move_time: Option<Duration>,

@@ -76,7 +76,7 @@ impl Lag {
         }
     }
 
-    /// Remembers that the move was made after so much thought, `longest` being allowed.
+    /// Remembers the time that the move took, `longest` being allowed.
     pub(super) fn answered(
         &mut self,
         plies: usize,

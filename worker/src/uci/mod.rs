@@ -9,7 +9,7 @@
 //! [`session`] never waits, so that `stop` and `isready` are heard during a search; `player` owns
 //! everything that is large and does one thing after the other. [`command`] and [`options`] are
 //! what a GUI may say; `time`, `limits`, `pace` and `lag` decide how long to think; `search` is the loop,
-//! `report` what is told of it. `perft` counts moves instead.
+//! `report` what it prints. `perft` counts moves instead.
 
 use std::io::stdin;
 

@@ -215,7 +215,7 @@ impl Options {
         self.set_within(name, value, has_memory)
     }
 
-    /// Sets an option where `has_memory` says whether there are so many bytes.
+    /// Sets an option; `has_memory` says whether this number of bytes is free.
     fn set_within(
         &mut self,
         name: &str,
@@ -306,12 +306,12 @@ impl Options {
     }
 }
 
-/// Whether the system would give so many bytes. Later they are asked for in a way that ends the
+/// Whether the system would allocate this number of bytes. Later they are asked for in a way that ends the
 /// program where it does not.
 fn has_memory(bytes: usize) -> bool {
     let mut memory: Vec<u8> = Vec::new();
     let given = memory.try_reserve_exact(bytes).is_ok();
-    // What nobody looks at need not be asked for.
+    // Unused memory need not be allocated.
     std::hint::black_box(&memory);
     given
 }

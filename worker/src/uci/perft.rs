@@ -7,9 +7,9 @@ use super::output::Output;
 use super::player::GoOrder;
 use rookery_analysis::position_line::Notation;
 
-/// Most plies. Every ply takes room on the stack, and no machine counts so many from most positions.
+/// Most plies. Every ply takes room on the stack, and no machine counts this deep from most positions.
 const MOST_PLIES: u32 = 32;
-/// So many plies are counted without a look at what the GUI wants meanwhile: that takes milliseconds.
+/// Up to this number of plies, counting does not poll the GUI: it takes milliseconds.
 const AT_ONCE: u32 = 3;
 
 /// Why lines were not counted.
@@ -52,7 +52,7 @@ pub(super) fn count(order: &GoOrder, plies: u32, output: &Output) -> Result<u64,
     Ok(sum)
 }
 
-/// The lines of so many moves; none if the GUI wants an end.
+/// The number of lines of this length; none if the GUI stops the count.
 fn lines_from(position: &Chess, plies: u32, control: &Control) -> Option<u64> {
     if plies <= AT_ONCE {
         let stop = control.wishes().stop;

@@ -14,7 +14,7 @@ pub(super) enum Kind<'a> {
     Check(&'a mut bool),
     /// A whole number.
     Spin(&'a mut u32, RangeInclusive<u32>),
-    /// A number; UCI has no such kind, so GUIs are told that it is a text (as Lc0 does).
+    /// A number; UCI has no such kind, so it is declared as a string (as Lc0 does).
     Real(&'a mut f32, RangeInclusive<f32>),
     /// A text.
     Text(&'a mut String),
@@ -40,7 +40,7 @@ pub enum SetError {
         /// What is allowed.
         allowed: String,
     },
-    /// There is not so much memory.
+    /// Not enough memory.
     #[error("there is no memory for a Hash of {wanted} MiB; it stays {kept}")]
     Memory {
         /// What was asked for, in MiB.

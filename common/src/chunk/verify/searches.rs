@@ -136,7 +136,7 @@ impl SearchCheck {
         Err(fail(ChunkErrorCode::WrongSchedule, detail))
     }
 
-    /// Whether a search may have stopped with so many visits: because further ones would hardly have moved
+    /// Whether a search may have stopped with this number of visits: because further ones would hardly have moved
     /// them, or because no other move could get most any more.
     fn may_stop(&self, record: &PlyRecord, ply: u32, sum: u32, limit: u32) -> bool {
         let search = &self.rules.search;

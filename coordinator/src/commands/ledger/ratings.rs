@@ -9,7 +9,7 @@ use rookery_common::text::quantity;
 use crate::db::{Checked, Discrepancy, Fitting, RatingState};
 use crate::ratings;
 
-/// Ratings may differ by so much, in Elo, from what is fitted again: the order of sums does.
+/// Tolerance of a new fit, in Elo: the order of sums changes it.
 const ELO_TOLERANCE: f64 = 1e-3;
 
 /// Compares ratings, if they were fitted to all the games that there are.

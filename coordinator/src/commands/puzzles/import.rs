@@ -37,7 +37,7 @@ pub(super) struct Filter {
     pub themes: Vec<String>,
     /// Allowed ratings.
     pub rating: RatingRange,
-    /// At most so many puzzles.
+    /// Most puzzles.
     pub count: usize,
 }
 
@@ -225,7 +225,7 @@ impl Columns {
             .iter()
             .find(|name| !row.iter().any(|cell| cell == **name));
         bail!(
-            "the header has no column {}; expected Lichess's PuzzleId,FEN,Moves,Rating,…,Themes,… in the \
+            "RK-0225: the header has no column {}; expected Lichess's PuzzleId,FEN,Moves,Rating,…,Themes,… in the \
              first line, or rows with these columns in this order",
             missing.unwrap_or(&NAMES[0])
         )

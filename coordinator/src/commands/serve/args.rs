@@ -216,7 +216,7 @@ impl ServeArgs {
         match (certificate, key) {
             (None, None) => Ok(None),
             (Some(certificate), Some(key)) => Tls::open(certificate, key).map(Some),
-            _ => anyhow::bail!("TLS needs both --tls-cert and --tls-key"),
+            _ => anyhow::bail!("RK-0216: TLS needs both --tls-cert and --tls-key"),
         }
     }
 
@@ -254,7 +254,7 @@ fn read_book(path: &Path) -> anyhow::Result<OpeningBook> {
     let bytes =
         std::fs::read(path).with_context(|| format!("cannot read the opening book {shown}"))?;
     let read = OpeningBook::from_file(path, &bytes);
-    let read = read.with_context(|| format!("{shown} is no opening book"))?;
+    let read = read.with_context(|| format!("RK-0219: {shown} is no opening book"))?;
     for line in &read.passed_over {
         tracing::warn!("in the opening book {shown}: {line}");
     }

@@ -107,7 +107,7 @@ impl Backend {
                     let left = patience.saturating_sub(begun.elapsed()).as_secs();
                     tracing::warn!(
                         %error, seconds_left = left,
-                        "The database does not answer; the coordinator tries again."
+                        "RK-0208: The database does not answer; the coordinator tries again."
                     );
                     tokio::time::sleep(pause).await;
                     pause = (2 * pause).min(LONGEST_PAUSE);

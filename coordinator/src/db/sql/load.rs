@@ -59,7 +59,7 @@ impl Load {
             tracing::warn!(
                 waiting = ahead,
                 seconds,
-                "The ledger is overloaded: further requests get 503 with Retry-After."
+                "RK-0211: The ledger is overloaded: further requests get 503 with Retry-After."
             );
         }
         Err(DbError::Behind { wait })

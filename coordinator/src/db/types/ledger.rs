@@ -38,7 +38,7 @@ impl fmt::Display for Moved {
         let Self { to, at } = self;
         write!(
             f,
-            "the ledger was copied into {to} at {at} and goes on there: use that one. If this one is to \
+            "RK-0205: the ledger was copied into {to} at {at} and goes on there: use that one. If this one is to \
              go on instead, without what came into the copy since, let nobody serve the copy, and run \
              `ledger reopen`"
         )

@@ -39,7 +39,7 @@ pub struct Feature {
     pub of: fn(&GameSums) -> Option<f64>,
 }
 
-/// Fewest searches of which a mean of values is taken.
+/// Fewest searches for a mean of values.
 const SEARCHES: u32 = 100;
 
 /// All that is compared. Lengths are in plies, entropies in nats, values from −1 to 1 as the mover

@@ -5,7 +5,7 @@
 //!                                               └─ others': median, deviation ─┴─> standard errors
 //! ```
 //!
-//! Drift convicts nobody: it brings recent chunks before the auditors. Each worker is compared on
+//! Drift never convicts: it brings recent chunks before the auditors. Each worker is compared on
 //! each backend with all other contributors, and where they are enough with those who use the same
 //! backend; it stands out if it does so from both, so that neither a backend that differs from the
 //! others nor one that liars have taken over makes honest workers suspicious. Median and median
@@ -64,7 +64,7 @@ const OWN: usize = 3;
 const OTHERS: usize = 24;
 /// Fewest contributors whom those are of.
 const PEOPLE: usize = 3;
-/// Most blocks of each of them, so that nobody outvotes the rest: the newest.
+/// Most blocks of each of them, the newest, so that none outvotes the rest.
 const EACH: usize = 16;
 /// Of a normal distribution, the standard deviation over the median absolute deviation.
 const MAD_TO_SIGMA: f64 = 1.4826;

@@ -123,7 +123,7 @@ fn fleet(seed: u64, users: i64, sizes: &[u32]) -> Vec<Sample> {
         .collect()
 }
 
-/// Contributor 99 stands out by this feature among others, and nobody else does.
+/// Contributor 99 stands out by this feature among others, and no other contributor does.
 #[track_caller]
 fn assert_liar_stands_out_alone(samples: &[Sample], feature: &str) {
     let found = suspects(samples);

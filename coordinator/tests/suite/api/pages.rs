@@ -56,7 +56,7 @@ async fn assert_pages_say(app: &TestApp, said: &[(&str, &[&str])]) {
 async fn pages_say_from_what_ratings_are_counted() {
     let app = beaten_by_an_anchor(Some(1100)).await;
     let scale = "counted from maia-1100 = 1100";
-    let given = "given, not measured";
+    let given = "fixed by the operator, not measured";
     assert_pages_say(
         &app,
         &[
@@ -547,7 +547,7 @@ async fn games_that_are_held_are_told_beside_those_that_count() {
     assert_eq!(app.order("/users/bob", true).await, StatusCode::NO_CONTENT);
     let path = "/runs/main/contributors";
     let counted = "8 positions in all, in 1 game and 0 audits, by";
-    let held = "2 more games came in and count for nothing now";
+    let held = "2 more games are excluded";
     assert_pages_say(&app, &[(path, &[counted, held])]).await;
     assert_eq!(app.order("/users/bob", false).await, StatusCode::NO_CONTENT);
     let page = app.page(path).await;
@@ -598,7 +598,7 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
     app.submit(0).await;
     let path = "/runs/main/contributors";
     let nobody = app.page(path).await;
-    assert!(nobody.contains("Nobody yet"), "{nobody}");
+    assert!(nobody.contains("No contributor yet"), "{nobody}");
     selfplays(&app, &app.alice, &[1]).await;
     app.clock.advance_seconds(25 * 3600);
     selfplays(&app, &app.bob, &[2, 3]).await;
@@ -612,7 +612,7 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
     let chosen = format!("href=\"{lately}\" aria-current=\"true\"");
     assert!(page.contains(&chosen), "{page}");
     app.clock.advance_seconds(25 * 3600);
-    assert_pages_say(&app, &[(lately.as_str(), &["Nobody is listed here"])]).await;
+    assert_pages_say(&app, &[(lately.as_str(), &["No contributor is listed"])]).await;
     let odd = app.open(&format!("{path}?span=1y")).await;
     assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
 }
@@ -672,7 +672,7 @@ async fn a_contributor_has_a_page_with_credit_games_and_workers() {
         let figure = format!("<p class=\"big\">{figure}</p>");
         assert_eq!(page.matches(&figure).count(), count, "{page}");
     }
-    assert!(page.contains("last heard 8 days ago"), "{page}");
+    assert!(page.contains("last seen 8 days ago"), "{page}");
     assert!(page.contains("<h2>Positions a day</h2>"), "{page}");
     // Nine days, on wide screens and on narrow ones.
     assert_eq!(
@@ -684,8 +684,8 @@ async fn a_contributor_has_a_page_with_credit_games_and_workers() {
         page.contains(": 16 positions, 2 games, 0 audits</title>"),
         "{page}"
     );
-    assert!(page.contains("No worker was heard"), "{page}");
-    let idle = ["No game has come in yet", "No worker was heard"];
+    assert!(page.contains("No worker was active"), "{page}");
+    let idle = ["No game has been uploaded yet", "No worker was active"];
     assert_pages_say(&app, &[("/runs/main/contributors/bob", &idle)]).await;
     let nowhere = app.open("/runs/other/contributors/alice").await;
     assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);

@@ -28,7 +28,7 @@ text{font-family:'Inter','Segoe UI','Helvetica Neue',Arial,sans-serif}\
 .more{font-size:10px;fill:#7d8896;paint-order:stroke;stroke:#f3f5f8;stroke-width:4px}";
 
 /// Draws a tree whose root is `position`, from left to right: for each move its visits N, its value
-/// Q for whoever made it, and its prior P.
+/// Q for the side that made it, and its prior P.
 pub fn write(tree: &Branch, position: &Chess, caption: &Caption) -> String {
     let layout = Layout::of(tree, position);
     let width = (layout.columns as f32 * COLUMN + 2.0 * MARGIN).max(LEAST_WIDTH);

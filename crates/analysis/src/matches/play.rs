@@ -51,7 +51,7 @@ impl PlayArgs {
         pgn.map_or(Ok(()), |path| self.replace.check(path))
     }
 
-    /// How the file, or else the default, says that matches are searched, if it can be done with so many visits.
+    /// How the file, or else the default, says that matches are searched, if it can be done with this number of visits.
     pub(super) fn search(&self, visits: u32) -> anyhow::Result<SearchParams> {
         let Some(path) = &self.params else {
             return Ok(MatchParams::default().search);
@@ -71,7 +71,7 @@ impl PlayArgs {
         Ok(search)
     }
 
-    /// A match of so many games, whose moves are searched like this.
+    /// A match of this number of games, searched with these parameters.
     pub(super) fn plan(
         &self,
         games: u32,

@@ -170,7 +170,7 @@ fn what_is_not_finite_is_an_error() {
     }
 }
 
-/// A network on so many threads.
+/// A network on this number of threads.
 fn parallel(weights: &Weights, threads: usize) -> ParallelEvaluator {
     let network: Arc<dyn LoadedNetwork> = Arc::new(CpuNetwork::new(weights).unwrap());
     ParallelEvaluator::new(&network, NonZero::new(threads).unwrap()).unwrap()

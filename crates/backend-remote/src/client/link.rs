@@ -309,7 +309,7 @@ fn hand_out(
         let part = shared.lock().parts.remove(&id);
         part.ok_or_else(|| ConnectionError::protocol("an answer to nothing that was asked"))
     };
-    // Whoever asked may have given up meanwhile: then nobody takes it.
+    // The caller may have given up: then the answer is dropped.
     match reply {
         Reply::Evaluations { id, evaluations } => {
             let part = part(id)?;

@@ -110,7 +110,7 @@ fn write(mut stream: &TcpStream, reply: &Reply<'_>) -> Result<()> {
     Ok(stream.write_all(&reply.to_frame())?)
 }
 
-/// Writes what comes until nobody can send more.
+/// Writes what comes until all senders are gone.
 fn write_all(
     mut stream: &TcpStream,
     frames: &Receiver<Outgoing>,

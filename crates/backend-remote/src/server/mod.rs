@@ -61,7 +61,7 @@ pub struct Limits {
     pub frame_time: Duration,
     /// How long a client may not read what is written to it.
     pub write_time: Duration,
-    /// How often an idle connection is told that the server is there.
+    /// Interval of keep-alives on an idle connection.
     pub alive: Duration,
 }
 
@@ -100,7 +100,7 @@ pub struct Statistics {
 pub enum ServerError {
     /// Anybody in the network could use it.
     #[error(
-        "{0} is open to other machines: give a token with --device-token-file, or listen on 127.0.0.1"
+        "RK-0309: {0} is open to other machines: give a token with --device-token-file, or listen on 127.0.0.1"
     )]
     NeedsToken(SocketAddr),
     /// The socket cannot be used.
@@ -169,7 +169,7 @@ impl Drop for ClientSlot {
 }
 
 impl Server {
-    /// Offers a backend on a socket. A processor computes each batch by `threads`; a GPU so many batches side by side.
+    /// Offers a backend on a socket. A processor computes each batch by `threads`; a GPU this number of batches at once.
     ///
     /// # Errors
     ///

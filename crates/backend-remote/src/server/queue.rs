@@ -232,7 +232,7 @@ impl WaitingBatch {
     }
 }
 
-/// Closes a queue when its thread ends, however that ends: nobody waits for a thread that is gone.
+/// Closes a queue when its thread ends, also by a panic: no caller waits for a thread that is gone.
 pub(super) struct CloseAtEnd(pub(super) Arc<Queue>);
 
 impl Drop for CloseAtEnd {

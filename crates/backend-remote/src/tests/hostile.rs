@@ -1,4 +1,4 @@
-//! Clients that lie, stall, flood or do not know the token harm nobody but themselves.
+//! Clients that lie, stall, flood or do not know the token harm only themselves.
 
 use std::io::Write as _;
 use std::net::{Shutdown, TcpStream};
@@ -272,7 +272,7 @@ fn who_stalls_in_the_middle_of_a_frame_is_disconnected() {
     let mut known = Raw::known(&server);
     known.write(&100_u32.to_le_bytes());
     known.write(&[4, 0, 0]);
-    // A network of which nothing comes is such a frame, too.
+    // A network that never arrives is such a frame, too.
     let mut uploading = Raw::known(&server);
     let (hash, length) = (ContentHash::of(b"x"), 1000);
     uploading.send(Request::Network { hash, length });

@@ -14,7 +14,7 @@ pub enum Ended {
     Whole,
     /// Its rest could not be read.
     Broken,
-    /// Whoever took the games wanted no more.
+    /// The receiver of the games is gone.
     Stopped,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Normed {
 }
 
 impl Normed {
-    /// Reads a convolution of so many weights and outputs, called `lc0` in messages; a missing
+    /// Reads a convolution with these numbers of weights and outputs, called `lc0` in messages; a missing
     /// normalisation becomes one that only adds the biases.
     pub(super) fn read(
         block: &ConvBlock,

@@ -21,7 +21,7 @@ use crate::error::Result;
 use crate::export_weights::with_scales;
 use crate::weights::Weights;
 
-/// Planes of the convolution policy head that are moves; Lc0's trainer adds 7 that nobody reads.
+/// Planes of the convolution policy head that are moves; Lc0's trainer adds 7 unused ones.
 const POLICY_PLANES: u32 = 73;
 
 /// Reads a network from the bytes of Lc0's file. Its moves-left head is dropped.

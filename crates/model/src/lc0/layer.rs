@@ -75,7 +75,7 @@ impl Named<'_> {
         u32::try_from(numbers / unit).map_err(|_| refuse())
     }
 
-    /// The numbers, of which there must be exactly `count`, all finite.
+    /// The numbers: exactly `count`, all finite.
     pub(super) fn numbers(&self, count: usize) -> Lc0Result<Vec<f32>> {
         let params = self.layer.params();
         if params.len() != count * self.width() {

@@ -156,7 +156,7 @@ fn decided(
     Ok(None)
 }
 
-/// Compares what is told with what was played. `submitted` are the candidates that were taken.
+/// Compares the answers with what was played. `submitted` are the candidates that were taken.
 ///
 /// # Errors
 ///

@@ -30,7 +30,7 @@ pub(crate) struct Reply {
 /// Why there was no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Nobody took the connection.
+    /// The connection was refused.
     Connect,
     /// The connection broke before the answer was whole.
     Broken,

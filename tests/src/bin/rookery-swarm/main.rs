@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // Standard error may be closed; there is nobody left to tell then.
+            // Standard error may be closed; there is no reader then.
             let _ = writeln!(std::io::stderr(), "rookery-swarm: {error:#}");
             ExitCode::FAILURE
         }

@@ -100,7 +100,7 @@ pub(crate) async fn reconcile(swarm: &Swarm) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Chunks of the ledger of which no acknowledgement arrived.
+/// Chunks of the ledger without an acknowledgement.
 fn unheard(accounts: &Accounts, ledger: &HashMap<ContentHash, u64>) -> u64 {
     let sent = accounts.unanswered.iter();
     let unheard =

@@ -3,7 +3,7 @@
 use crate::warm::{Counts, Skipped};
 use rookery_common::text::quantity;
 
-/// What helps where games were passed over because nobody has rated their players.
+/// Advice for games that were skipped because their players have no rating.
 pub(super) fn unrated(counts: &Counts) -> String {
     match counts.skipped.get(&Skipped::NoRating) {
         None => String::new(),

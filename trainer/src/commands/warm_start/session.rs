@@ -292,7 +292,7 @@ impl<'a> WarmSession<'a> {
         if !self.args.dry_run {
             anyhow::ensure!(
                 self.state.step > 0,
-                "nothing to train on: {} gave {}, and a batch has {}{}",
+                "RK-0709: nothing to train on: {} gave {}, and a batch has {}{}",
                 quantity(counts.games, "game"),
                 quantity(counts.positions, "position"),
                 self.state.params.batch_size,
@@ -350,7 +350,7 @@ fn check_same(asked: &State, found: &State, dir: Option<&Path>) -> anyhow::Resul
         asked.plan == found.plan && asked.params == found.params && asked.parent == found.parent;
     anyhow::ensure!(
         same,
-        "the folder {} belongs to a warm start of other files, settings or first network; give \
+        "RK-0707: the folder {} belongs to a warm start of other files, settings or first network; give \
          those again to go on with it, or another --dir",
         dir.unwrap_or(Path::new("")).display()
     );

@@ -34,7 +34,7 @@ struct State {
     stop_at_metrics: bool,
     stop_at_candidate: bool,
     lose_candidate: bool,
-    /// Two of three requests are answered by a proxy that finds nobody.
+    /// Two of three requests are answered by a proxy whose backend is down.
     away: bool,
     requests: usize,
     /// Files of chunks that were asked for.
@@ -42,9 +42,9 @@ struct State {
     holds: Vec<HoldRow>,
     /// Candidates are refused.
     refusing: bool,
-    /// So many exports are refused.
+    /// The number of exports to refuse.
     refused_exports: usize,
-    /// Candidates that are told to come again, as others wait.
+    /// Candidates that get a retry later, as others wait.
     too_many: usize,
 }
 
@@ -155,7 +155,7 @@ impl Coordinator {
         self.state().networks.pop();
     }
 
-    /// The ledger is what it was when it had so many chunks, and nothing was held.
+    /// The ledger is restored to this number of chunks, none of them excluded.
     pub(super) fn restore(&self, chunks: usize) {
         let mut state = self.state();
         state.chunks.truncate(chunks);
@@ -173,7 +173,7 @@ impl Coordinator {
         self.state().chunks.len()
     }
 
-    /// Refuses so many exports.
+    /// Refuses this number of exports.
     pub(super) fn refuse_exports(&self, count: usize) {
         self.state().refused_exports = count;
     }
@@ -183,7 +183,7 @@ impl Coordinator {
         self.state().refusing = refusing;
     }
 
-    /// So many candidates are too many from now on.
+    /// The limit of waiting candidates from now on.
     pub(super) fn too_many(&self, candidates: usize) {
         self.state().too_many = candidates;
     }

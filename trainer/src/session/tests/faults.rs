@@ -66,7 +66,7 @@ async fn a_full_disk_ends_the_run_and_keeps_the_last_good_state() {
     for name in ["candidates", "window", "chunks"] {
         let dir = tempfile::tempdir().unwrap();
         let coordinator = with_chunks(10);
-        // A file where a folder should be is as good as no room for what belongs there.
+        // A file in a folder's place makes every write there fail, as a full disk does.
         std::fs::write(dir.path().join(name), b"").unwrap();
         let error = session(&coordinator, settings(dir.path()))
             .await

@@ -34,7 +34,7 @@ pub(super) fn planes(encoding: InputEncoding, game: &GameHistory) -> Vec<Plane> 
 }
 
 /// The names of an encoding's planes (`docs/formats.md`); a minus stands for the opponent, a number
-/// for so many plies before.
+/// for this number of plies before.
 fn names(encoding: InputEncoding) -> Vec<String> {
     let (boards, extra, rest): (usize, &[&str], &[&str]) = match encoding {
         InputEncoding::Lc0112 => (

@@ -103,7 +103,7 @@ impl Swarm {
         Ok(())
     }
 
-    /// Takes so many jobs, without measuring.
+    /// Takes this number of jobs, without measuring.
     async fn take_jobs(&self, count: usize) -> anyhow::Result<Vec<Held>> {
         let mut tasks = JoinSet::new();
         for lane in 0..self.cli.connections {

@@ -1,4 +1,4 @@
-//! A line now and then, for whoever waits.
+//! Progress lines.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) fn begin(mode: Mode, ground: Arc<Ground>) -> JoinHandle<()> {
             before = now;
             let failures = ground.failures.load(Ordering::Relaxed);
             let chunks = ground.book.with(|accounts| accounts.acknowledged.len());
-            // Nobody may be reading.
+            // The reader may be gone.
             let _ = writeln!(
                 std::io::stderr(),
                 "{}: {rate:.0} answers/s, {failures} failures, {chunks} chunks acknowledged",

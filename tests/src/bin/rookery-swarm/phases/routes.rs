@@ -10,7 +10,7 @@ use crate::book::Fate;
 use crate::games::Made;
 use crate::measure::{Pace, Record, Route};
 
-/// Jobs, which nobody plays.
+/// Jobs, which are not played.
 pub(super) async fn jobs(swarm: &Swarm) -> anyhow::Result<(Record, Duration)> {
     let pace = Pace::new(swarm.cli.seconds, swarm.cli.rate);
     on_connections(
