@@ -29,6 +29,7 @@ mod feed;
 mod game;
 mod games;
 mod home;
+mod included;
 mod instructive;
 mod join;
 mod layout;
@@ -107,6 +108,7 @@ pub fn router(state: PagesState) -> Router {
     pages
         .route("/assets/{version}/{name}", get(assets::serve))
         .route("/assets/board/{name}", get(bundle::serve))
+        .route("/assets/included/{name}", get(included::serve))
         .route("/favicon.ico", get(assets::icon))
         .route("/robots.txt", get(assets::robots))
         .layer(fixed(

@@ -42,12 +42,18 @@ def arguments():
         help="Blocks x filters of the first network. [default: 4x32]",
     )
     parser.add_argument(
-        "--params", type=Path, default=ROOT / "deploy/runs/demo.toml", metavar="FILE",
-        help="The run's parameters. [default: deploy/runs/demo.toml]",
+        "--from", dest="begin_with", metavar="NETWORK",
+        help="Begin with this network instead of random weights: a file, or `small`, which comes with "
+        "Rookery and plays well already.",
     )
     parser.add_argument(
-        "--openings", type=Path, default=ROOT / "deploy/runs/odds.epd", metavar="FILE",
-        help="The book of positions from which games begin. [default: deploy/runs/odds.epd]",
+        "--params", type=Path, metavar="FILE",
+        help="The run's parameters. [default: deploy/runs/demo.toml; with --from deploy/runs/after-warm-start.toml]",
+    )
+    parser.add_argument(
+        "--openings", type=Path, metavar="FILE",
+        help="The book of positions from which games begin. [default: deploy/runs/odds.epd, where pieces are missing; "
+        "with --from none]",
     )
     parser.add_argument(
         "--puzzles", type=Path, metavar="CSV",
@@ -58,7 +64,14 @@ def arguments():
         "--port", type=int, metavar="P",
         help="Port of the pages. [default: 8080, or a free one if that is taken]",
     )
-    return parser.parse_args()
+    options = parser.parse_args()
+    runs = ROOT / "deploy/runs"
+    if options.begin_with:
+        options.params = options.params or runs / "after-warm-start.toml"
+    else:
+        options.params = options.params or runs / "demo.toml"
+        options.openings = options.openings or runs / "odds.epd"
+    return options
 
 
 class Demo(LocalRun):
@@ -74,10 +87,12 @@ class Demo(LocalRun):
             self.import_puzzles(self.options.puzzles)
 
     def start_all(self):
-        self.start_coordinator("--openings", self.options.openings)
+        options = self.options
+        self.start_coordinator(*(["--openings", options.openings] if options.openings else []))
         # The worker takes what the trainer leaves; it has most of the work.
         threads = ["--threads", str(max(1, (os.cpu_count() or 1) // 4)), "--encode-threads", "1"]
-        self.start_trainer(*threads, "--init", self.options.network)
+        first = ["--network", options.begin_with] if options.begin_with else ["--init", options.network]
+        self.start_trainer(*threads, *first)
         self.start_worker("--share-live")
 
     def trainer_says(self):

@@ -244,6 +244,15 @@ describe("networks", () => {
       await movesAre(page, 2);
     }));
 
+  test("the one that comes with Rookery takes a queen that is given away", () =>
+    on(at({ network: "small", fen: "rnb1kbnr/ppp1pppp/8/3q4/8/2N5/PPPP1PPP/R1BQKBNR b KQkq - 1 3" }), "play-included", async (page) => {
+      await says(page, "Black to move.");
+      assert.equal(await page.inputValue("#network"), "small");
+      await type(page, "Qxd2");
+      await movesAre(page, 2);
+      assert.match((await moves(page))[1], /xd2$/);
+    }));
+
   test("are fetched once", async () => {
     const view = await open(browser, showcase.url);
     const fetched = [];

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use rookery_analysis::{encode, evaluate};
 use rookery_common::command_line::{LogFormat, SHARED};
 use rookery_common::signing::RunKey;
+use rookery_model::included;
 
 use crate::api::Server;
 use crate::priority::Priority;
@@ -241,8 +242,8 @@ pub struct SetupArgs {
 /// Flags of `bench`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct BenchArgs {
-    /// The network: a file, a shape such as 6x64 (random weights), or, with a coordinator, a
-    /// number, `best` or a SHA-256.
+    /// The network: a file, `small` (comes with Rookery), a shape such as 6x64 (random weights), or, with a
+    /// coordinator, a number, `best` or a SHA-256.
     #[arg(long, default_value = "6x64", value_name = "NETWORK")]
     pub network: String,
     /// Which coordinator.
@@ -272,9 +273,9 @@ pub struct BenchArgs {
 /// Flags of `evaluate`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct EvaluateArgs {
-    /// The network: a file, a shape such as 6x64 (random weights), or, with a coordinator, a
-    /// number, `best` or a SHA-256.
-    #[arg(long, value_name = "NETWORK")]
+    /// The network: a file, `small` (comes with Rookery), a shape such as 6x64 (random weights), or, with a
+    /// coordinator, a number, `best` or a SHA-256.
+    #[arg(long, default_value = included::NAME, value_name = "NETWORK")]
     pub network: String,
     /// Which coordinator.
     #[command(flatten)]
@@ -299,10 +300,11 @@ pub struct EvaluateArgs {
 /// Flags of `uci`; a chess program can change all but the coordinator by options.
 #[derive(Debug, Clone, Args)]
 pub struct UciArgs {
-    /// The network: a file, a shape such as 6x64 (random weights), or, with a coordinator, a
-    /// number, `best` or a SHA-256.
-    #[arg(long, default_value = "best", value_name = "NETWORK")]
-    pub network: String,
+    /// The network: a file, `small` (comes with Rookery), a shape such as 6x64 (random weights), or, with a
+    /// coordinator, a number, `best` or a SHA-256.
+    /// [default: best where a coordinator is given or in the configuration file, else small]
+    #[arg(long, value_name = "NETWORK")]
+    pub network: Option<String>,
     /// Which coordinator.
     #[command(flatten)]
     pub server: ServerArgs,

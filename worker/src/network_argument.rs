@@ -8,7 +8,7 @@ use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::NetworkRef;
 use rookery_common::protocol::networks::{NetworkInfo, NetworkName};
-use rookery_model::{NetworkFile, Weights};
+use rookery_model::{NetworkFile, Weights, included};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
@@ -21,9 +21,9 @@ use crate::trust::Trust;
 /// How long a question about the best network may take: a game waits for it.
 const QUESTION: Duration = Duration::from_secs(5);
 
-/// Loads the network that `name` names: an existing file, ours or Lc0's, a shape such as `6x64` (random
-/// weights), or a number, `best` or a SHA-256 on the coordinator. Gives its weights and how to
-/// call it.
+/// Loads the network that `name` names: an existing file, ours or Lc0's, `small` (comes with Rookery), a shape
+/// such as `6x64` (random weights), or a number, `best` or a SHA-256 on the coordinator. Gives its weights and
+/// how to call it.
 ///
 /// # Errors
 ///
@@ -39,6 +39,10 @@ pub fn load(
     if path.is_file() {
         return read(path).with_context(|| format!("RK-0601: cannot read the network {name}"));
     }
+    if name == included::NAME {
+        let about = format!("{} that comes with Rookery", included::NAME);
+        return Ok((included::weights()?, about));
+    }
     if name.contains('x') && !name.contains(['/', '.']) {
         let spec = NetworkSpec::from_shape(name)?;
         return Ok((Weights::random(spec, 0)?, name.to_owned()));
@@ -46,7 +50,7 @@ pub fn load(
     let named = name.parse::<NetworkName>().ok();
     let named = named.with_context(|| {
         format!(
-            "RK-0602: there is no network file {name:?}; write a file, a shape such as 6x64, or a number, `best` or a SHA-256 with --server"
+            "RK-0602: there is no network file {name:?}; write a file, `small` for the network that comes with Rookery, a shape such as 6x64, or a number, `best` or a SHA-256 with --server"
         )
     })?;
     runtime.block_on(fetch(named, server, file, trial))

@@ -1,4 +1,4 @@
-//! A board against the run's networks, which the visitor's own machine computes.
+//! A board against the run's networks and the one that comes with Rookery, which the visitor's own machine computes.
 
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use super::PagesState;
 use super::bundle::{self, Entry};
+use super::included;
 use super::layout::{Layout, Page, Tab, page};
 
 /// As that of all pages; besides, a web worker of the coordinator's own may compile WebAssembly.
@@ -36,8 +37,8 @@ const NETWORKS: usize = 200;
 /// What stands after the question mark; the board itself reads `game`, `ply` and `fen`.
 #[derive(Debug, Deserialize)]
 pub(super) struct PlayQuery {
-    /// The opponent; without it the best network.
-    network: Option<NetworkNumber>,
+    /// The opponent: a number, or `small`, which comes with Rookery; without it the best network.
+    network: Option<String>,
 }
 
 #[derive(Template)]
@@ -47,6 +48,10 @@ struct PlayPage {
     run: RunName,
     entry: Option<Entry>,
     opponents: Vec<Opponent>,
+    /// Where the network that comes with Rookery is, as JSON.
+    included: Option<&'static str>,
+    /// Whether it is the opponent.
+    plays_included: bool,
 }
 
 /// A network that can be chosen.
@@ -66,10 +71,18 @@ pub(super) async fn board(
     let (Path(name), Query(query)) = (name?, query?);
     let run = state.db.run(&name).await?;
     let networks = state.db.networks_in_short(&name).await?;
+    let wanted = query.network.as_deref();
+    let opponents = opponents(
+        &networks,
+        run.best,
+        wanted.and_then(|text| text.parse().ok()),
+    );
     let answer = page(&PlayPage {
         layout: Layout::of(&state.presentation, &run, Tab::Play),
         entry: bundle::entry(),
-        opponents: opponents(&networks, run.best, query.network),
+        plays_included: wanted == Some(included::NAME) || opponents.is_empty(),
+        opponents,
+        included: included::file(),
         run: name,
     })?;
     let policy = [(header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY)];

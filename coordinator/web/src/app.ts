@@ -12,7 +12,7 @@ import { Board } from "./ui/board";
 import { element } from "./ui/elements";
 import { bindKeys, MoveField } from "./ui/keyboard";
 import { MoveSheet } from "./ui/moves";
-import { fetchNetwork, playableFile } from "./ui/networks";
+import { chosenNetwork, opponentName } from "./ui/networks";
 
 /** Analysis ends after so many visits. */
 const ANALYSIS_VISITS = 10_000;
@@ -72,11 +72,10 @@ export class App {
     this.network.disabled = true;
     this.refresh();
     try {
-      const info = await fetchNetwork(this.run, this.network.value);
-      const file = playableFile(info);
-      this.say(`Loading network #${info.number} …`);
+      const { name, file } = await chosenNetwork(this.run, this.opponent);
+      this.say(`Loading ${name} …`);
       await this.engine.load(file, (received) =>
-        this.say(`Loading network #${info.number}: ${Math.round((100 * received) / file.bytes)} %`));
+        this.say(`Loading ${name}: ${Math.round((100 * received) / file.bytes)} %`));
       this.isLoaded = true;
       this.refresh();
     } catch (error) {
@@ -107,6 +106,10 @@ export class App {
   get chosenSide(): Side {
     const { value } = this.side;
     return value === "white" || value === "black" ? value : "both";
+  }
+
+  private get opponent(): HTMLOptionElement {
+    return this.network.selectedOptions[0]!;
   }
 
   private get isNetworksTurn(): boolean {
@@ -162,7 +165,8 @@ export class App {
   /** Lets the network move. */
   private async answer(): Promise<void> {
     const { record, game } = this;
-    this.say(`Network #${this.network.value} is thinking …`);
+    const name = opponentName(this.opponent);
+    this.say(`${name.charAt(0).toUpperCase()}${name.slice(1)} is thinking …`);
     const budget = { player: "opponent", visits: Number(this.strength.value) } as const;
     try {
       const found = await this.engine.search(record.start, record.moves, budget, (report) => this.present(report));

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
-use rookery_model::{NetworkFile, Weights, lc0};
+use rookery_model::{NetworkFile, Weights, included, lc0};
 
 /// How network files name the program that made them.
 pub fn creator() -> String {
     concat!("rookery-trainer ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
-/// Reads a network of ours or of Lc0.
+/// Reads a network of ours or of Lc0; `small` is the one that comes with Rookery, unless a file is called so.
 ///
 /// # Errors
 ///
@@ -53,6 +53,9 @@ pub fn read_hashed(path: &Path) -> anyhow::Result<(ContentHash, Weights)> {
 }
 
 fn open(path: &Path) -> anyhow::Result<NetworkFile> {
+    if path == Path::new(included::NAME) && !path.exists() {
+        return Ok(NetworkFile::from_bytes(included::FILE)?);
+    }
     NetworkFile::read(path)
         .with_context(|| format!("RK-0601: cannot read the network {}", path.display()))
 }
@@ -121,6 +124,13 @@ mod tests {
         let path = dir.path().join("net.pb.gz");
         let written = weights.write(&path).unwrap();
         assert_eq!(read_hashed(&path).unwrap().0, written);
+    }
+
+    #[test]
+    fn the_network_that_comes_with_rookery_has_a_name() {
+        let (hash, weights) = read_hashed(Path::new("small")).unwrap();
+        assert_eq!(hash, ContentHash::of(included::FILE));
+        assert_eq!(weights.spec().shape(), "6x64");
     }
 
     #[test]

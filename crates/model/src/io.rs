@@ -44,10 +44,28 @@ impl Weights {
     ///
     /// [`ModelError::Network`] if a number is not finite.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.serialized(Dtype::F32, |number| number.to_le_bytes())
+    }
+
+    /// The same in 16-bit numbers, half the size: each is rounded to the nearest of IEEE 754's binary16.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::Network`] if a number is not finite or, rounded, would be infinite: from 65,520 on.
+    pub fn to_half_bytes(&self) -> Result<Vec<u8>> {
+        self.serialized(Dtype::F16, |number| f16::from_f32(number).to_le_bytes())
+    }
+
+    /// The network's file of numbers of this type.
+    fn serialized<const N: usize>(
+        &self,
+        dtype: Dtype,
+        to_bytes: impl Fn(f32) -> [u8; N],
+    ) -> Result<Vec<u8>> {
         let mut parts = Vec::new();
         for layout in tensors(self.spec()) {
-            let numbers = self.get(&layout.name)?.values();
-            let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+            let numbers = self.get(&layout.name)?.values().iter();
+            let bytes = numbers.flat_map(|number| to_bytes(*number));
             parts.push((
                 layout.name,
                 layout.shape.iter().map(|n| *n as usize).collect(),
@@ -56,7 +74,7 @@ impl Weights {
         }
         let spec = serde_json::to_string(self.spec())
             .map_err(|error| NetworkFileError::SpecSyntax(error.to_string()))?;
-        let bytes = to_safetensors(&parts, SPEC_KEY, spec)?;
+        let bytes = to_safetensors(&parts, dtype, SPEC_KEY, spec)?;
         verify(&bytes)?;
         Ok(bytes)
     }
@@ -93,19 +111,19 @@ fn numbers(view: &TensorView<'_>) -> Vec<f32> {
     singles.map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
-/// A tensor of a file: name, shape, little-endian `f32`.
+/// A tensor of a file: name, shape, little-endian numbers.
 pub type Part = (String, Vec<usize>, Vec<u8>);
 
-/// Serialises 32-bit tensors with one entry of metadata.
+/// Serialises tensors of one type of number with one entry of metadata.
 ///
 /// # Errors
 ///
 /// [`ModelError::Network`] if a shape does not fit its bytes.
-pub fn to_safetensors(parts: &[Part], key: &str, value: String) -> Result<Vec<u8>> {
+pub fn to_safetensors(parts: &[Part], dtype: Dtype, key: &str, value: String) -> Result<Vec<u8>> {
     let format = |e: safetensors::SafeTensorError| NetworkFileError::Format(e.to_string());
     let mut views = Vec::new();
     for (name, shape, bytes) in parts {
-        let view = TensorView::new(Dtype::F32, shape.clone(), bytes).map_err(format)?;
+        let view = TensorView::new(dtype, shape.clone(), bytes).map_err(format)?;
         views.push((name.as_str(), view));
     }
     let metadata = HashMap::from([(key.to_owned(), value)]);

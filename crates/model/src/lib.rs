@@ -34,6 +34,7 @@ pub mod error;
 mod export_weights;
 pub mod files;
 pub mod folding;
+pub mod included;
 mod init;
 pub mod io;
 pub mod lc0;

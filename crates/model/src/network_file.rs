@@ -27,11 +27,19 @@ impl NetworkFile {
     /// [`ModelError::File`](crate::ModelError::File) if it cannot be read, [`ModelError::Lc0`](crate::ModelError::Lc0) if it is
     /// no usable network of Lc0 but begins as one or is compressed, and as [`Weights::from_bytes`] for any other file.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = read_bounded(path, MAX_FILE_BYTES)?;
-        if lc0::is_lc0(&bytes) {
-            return Ok(Self::Lc0(lc0::from_bytes(&bytes)?));
+        Self::from_bytes(&read_bounded(path, MAX_FILE_BYTES)?)
+    }
+
+    /// Reads and verifies a network's bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read), except that they are there.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        if lc0::is_lc0(bytes) {
+            return Ok(Self::Lc0(lc0::from_bytes(bytes)?));
         }
-        let (verified, weights) = Weights::from_bytes(&bytes)?;
+        let (verified, weights) = Weights::from_bytes(bytes)?;
         Ok(Self::Rookery(verified, weights))
     }
 

@@ -65,7 +65,7 @@ impl Trainer {
         let parts = parts.collect::<Result<Vec<_>>>()?;
         Ok(write_whole(
             path,
-            &to_safetensors(&parts, HEADER_KEY, header)?,
+            &to_safetensors(&parts, Dtype::F32, HEADER_KEY, header)?,
         )?)
     }
 

@@ -37,28 +37,28 @@ pub enum FileFormat {
     Onnx,
     /// Rookery's own format, checked and written anew in 32-bit numbers.
     Safetensors,
+    /// The same in 16-bit numbers, half the size.
+    SafetensorsF16,
 }
 
 impl FileFormat {
-    /// The format of another program, if it is not Rookery's own.
-    const fn foreign(self) -> Option<ExportFormat> {
-        match self {
-            Self::Lc0 => Some(ExportFormat::Lc0),
-            Self::Onnx => Some(ExportFormat::Onnx),
-            Self::Safetensors => None,
-        }
-    }
-
     /// How file names end.
     fn ending(self) -> &'static str {
-        self.foreign().map_or("safetensors", ExportFormat::ending)
+        match self {
+            Self::Lc0 => ExportFormat::Lc0.ending(),
+            Self::Onnx => ExportFormat::Onnx.ending(),
+            Self::Safetensors => "safetensors",
+            Self::SafetensorsF16 => "f16.safetensors",
+        }
     }
 
     /// The bytes of a network's file.
     fn make(self, weights: &Weights) -> rookery_model::error::Result<Vec<u8>> {
-        match self.foreign() {
-            Some(format) => exports::make(format, weights),
-            None => weights.to_bytes(),
+        match self {
+            Self::Lc0 => exports::make(ExportFormat::Lc0, weights),
+            Self::Onnx => exports::make(ExportFormat::Onnx, weights),
+            Self::Safetensors => weights.to_bytes(),
+            Self::SafetensorsF16 => weights.to_half_bytes(),
         }
     }
 }
@@ -114,6 +114,8 @@ mod tests {
         testing::network().write(&network).unwrap();
         export(&network, FileFormat::Lc0).unwrap();
         export(&network, FileFormat::Onnx).unwrap();
+        export(&network, FileFormat::SafetensorsF16).unwrap();
+        assert!(Weights::read(&dir.path().join("net.f16.safetensors")).is_ok());
         assert!(lc0::read(&dir.path().join("net.pb.gz")).is_ok());
         assert!(dir.path().join("net.onnx").exists());
         let error = export(&network, FileFormat::Safetensors).unwrap_err();

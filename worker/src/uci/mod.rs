@@ -14,6 +14,7 @@
 use std::io::stdin;
 
 use rookery_backend_gpu::KernelTuner;
+use rookery_model::included;
 
 use crate::cli::UciArgs;
 use crate::config::{ConfigFile, resolve_data_dir};
@@ -57,7 +58,15 @@ pub fn run(
         given.unwrap_or_else(|| "auto".to_owned())
     };
     let mut options = Options::new(NetworkChoice {
-        network: args.network,
+        network: args.network.unwrap_or_else(|| {
+            let has_coordinator = args.server.server.is_some() || file.server.is_some();
+            let name = if has_coordinator {
+                "best"
+            } else {
+                included::NAME
+            };
+            name.to_owned()
+        }),
         device: text(args.device, &file.device),
         precision: precision(text(args.precision, &file.precision)),
         threads: args.threads.unwrap_or_else(all_cores),

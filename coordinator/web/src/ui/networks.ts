@@ -11,7 +11,26 @@ export interface NetworkInfo {
   readonly exports: readonly { readonly format: string; readonly hash: string; readonly bytes: number; readonly file: string }[];
 }
 
-export async function fetchNetwork(run: string, number: string): Promise<NetworkInfo> {
+/** A network to play with, and what the page calls it. */
+export interface Opponent {
+  readonly name: string;
+  readonly file: NetworkFile;
+}
+
+/** The network of an option: the one that comes with Rookery, or one of the run's. */
+export async function chosenNetwork(run: string, option: HTMLOptionElement): Promise<Opponent> {
+  const name = opponentName(option);
+  const included = option.dataset["file"];
+  if (included !== undefined) return { name, file: JSON.parse(included) as NetworkFile };
+  return { name, file: playableFile(await fetchNetwork(run, option.value)) };
+}
+
+/** What the page calls the network of an option. */
+export function opponentName(option: HTMLOptionElement): string {
+  return option.dataset["file"] === undefined ? `network #${option.value}` : "the network that comes with Rookery";
+}
+
+async function fetchNetwork(run: string, number: string): Promise<NetworkInfo> {
   const response = await fetch(`/api/v1/networks/${number}?run=${encodeURIComponent(run)}`);
   if (!response.ok) throw new Error(`The coordinator knows no network #${number} of this run.`);
   return (await response.json()) as NetworkInfo;

@@ -46,29 +46,38 @@ fn a_program_is_no_network_that_could_be_computed() {
 }
 
 #[test]
-fn half_precision_files_are_read() {
-    let spec = NetworkSpec::resnet(1, 8);
-    let halves: Vec<_> = tensors(&spec)
-        .into_iter()
-        .map(|layout| {
-            let shape: Vec<usize> = layout.shape.iter().map(|n| *n as usize).collect();
-            let half = 0x3800_u16.to_le_bytes().repeat(layout.elements() as usize);
-            (layout.name, shape, half)
-        })
-        .collect();
-    let views = halves.iter().map(|(name, shape, bytes)| {
-        (
-            name.as_str(),
-            TensorView::new(Dtype::F16, shape.clone(), bytes).unwrap(),
-        )
-    });
-    let metadata = HashMap::from([(SPEC_KEY.to_owned(), serde_json::to_string(&spec).unwrap())]);
-    let bytes = safetensors::serialize(views, Some(metadata)).unwrap();
-    let (_, weights) = Weights::from_bytes(&bytes).unwrap();
-    for layout in tensors(&spec) {
-        let values = weights.get(&layout.name).unwrap().values();
-        assert!(values.iter().all(|value| *value == 0.5), "{}", layout.name);
+fn a_file_of_16_bit_numbers_is_rounded_and_read() {
+    for spec in small_specs() {
+        let weights = busy_weights(&spec, 22);
+        let half = weights.to_half_bytes().unwrap();
+        assert!(half.len() < weights.to_bytes().unwrap().len());
+        let (_, read) = Weights::from_bytes(&half).unwrap();
+        for layout in tensors(&spec) {
+            let kept = read.get(&layout.name).unwrap().values().iter();
+            for (kept, whole) in kept.zip(weights.get(&layout.name).unwrap().values()) {
+                let most = (whole.abs() / 2048.0).max(f32::from(f16::MIN_POSITIVE_SUBNORMAL));
+                assert!((kept - whole).abs() <= most, "{whole} became {kept}");
+            }
+        }
+        assert_eq!(read.to_half_bytes().unwrap(), half);
     }
+}
+
+#[test]
+fn a_number_that_16_bits_cannot_hold_is_named() {
+    let spec = NetworkSpec::resnet(1, 8);
+    let mut values: BTreeMap<String, Vec<f32>> = BTreeMap::new();
+    for layout in tensors(&spec) {
+        values.insert(layout.name, vec![0.5; layout.elements() as usize]);
+    }
+    values.get_mut("input.weight").unwrap()[3] = 65_520.0;
+    let weights = Weights::new(spec, values).unwrap();
+    assert!(weights.to_bytes().is_ok());
+    let error = weights.to_half_bytes().unwrap_err().to_string();
+    assert!(
+        error.contains("\"input.weight\" holds an infinite value at index 3"),
+        "{error}"
+    );
 }
 
 #[test]
