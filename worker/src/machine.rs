@@ -250,6 +250,9 @@ fn is_exact_processor(backend: &Arc<dyn Backend>) -> bool {
     backend.info().is_cpu() && backend.info().precision == Precision::F32
 }
 
+/// A GPU, and how the processor plays beside it.
+type GpuBeside = (Arc<dyn Backend>, Beside);
+
 /// The GPU beside which the processor gains, if there is one: the backend that was chosen, or else the fastest of the GPUs.
 /// That is measured once, and remembered.
 fn beside_gpu(
@@ -258,7 +261,7 @@ fn beside_gpu(
     choice: PrecisionChoice,
     tuning: &mut Tuning,
     cores: usize,
-) -> Result<Option<(Arc<dyn Backend>, Beside)>, BackendError> {
+) -> Result<Option<GpuBeside>, BackendError> {
     let gpus = candidates.iter().filter(|one| !one.info().is_cpu());
     let gpus: Vec<Arc<dyn Backend>> = gpus.map(Arc::clone).collect();
     let processor = candidates.iter().find(|one| is_exact_processor(one));

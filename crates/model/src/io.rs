@@ -44,7 +44,7 @@ impl Weights {
     ///
     /// [`ModelError::Network`] if a number is not finite.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        self.serialized(Dtype::F32, |number| number.to_le_bytes())
+        self.serialized(Dtype::F32, f32::to_le_bytes)
     }
 
     /// The same in 16-bit numbers, half the size: each is rounded to the nearest of IEEE 754's binary16.

@@ -11,7 +11,7 @@ use rookery_common::protocol::trust::TrustLevel;
 use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::trust::rate::PROBATION;
 
-use crate::support::app::{code, run};
+use crate::support::app::code;
 use crate::support::court::{Court, GAMES, PATIENCE};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::{audit, chunk, selfplay};

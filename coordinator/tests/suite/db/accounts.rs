@@ -6,11 +6,9 @@ use rookery_coordinator::db::{
     DbError, LogFilter, RunDraft, SharedDatabase, Standing, TokenDraft, UserDraft,
 };
 use rookery_coordinator::tokens::{Token, TokenHash};
-use sqlx::{AnyConnection, Connection as _};
 
 use super::{name, run, user, user_draft};
 use crate::support::app::params;
-use crate::support::database::TestDatabase;
 use crate::support::noon;
 
 pub(super) async fn users_are_found_by_their_tokens(db: SharedDatabase) {

@@ -140,7 +140,8 @@ async fn only_the_last_ledgers_from_before_0_1_0_are_copied_and_only_into_new_da
         to: later.url().to_owned(),
         at: crate::support::noon(),
     };
-    let refused = rookery_coordinator::db::copy::copy(source, target, &moved, &mut |_| {});
+    let mut ignored = |_| {};
+    let refused = rookery_coordinator::db::copy::copy(source, target, &moved, &mut ignored);
     let refused = refused.await.unwrap_err().to_string();
     assert!(refused.contains("into a new database"), "{refused}");
     let mut connection = connect(old.url()).await;

@@ -104,7 +104,7 @@ fn a_network_is_tuned_once_for_a_gpu_its_driver_and_the_shape() {
     // What another start reads, and not what it would measure.
     for chosen in [FUSED, LAYERED] {
         edited(&path, |file| {
-            file["tuned"][0]["chosen"] = serde_json::to_value(chosen).unwrap()
+            file["tuned"][0]["chosen"] = serde_json::to_value(chosen).unwrap();
         });
         let again = KernelTuner::remembered(path.clone());
         let trained = NetworkSpec {
@@ -161,8 +161,8 @@ fn a_file_that_is_damaged_or_of_another_program_is_set_aside() {
         |path: &Path| edited(path, |file| file["program"] = "0.0.1".into()),
         |path: &Path| {
             edited(path, |file| {
-                file["tuned"][0]["chosen"] = "tensor-cores".into()
-            })
+                file["tuned"][0]["chosen"] = "tensor-cores".into();
+            });
         },
     ] {
         loaded(&KernelTuner::anew(path.clone()), &card, &spec);

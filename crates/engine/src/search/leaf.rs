@@ -24,10 +24,9 @@ impl Search {
         moves.clear();
         moves.extend(legal.iter().map(|m| PackedMove::pack(*m)));
         classify(&mut self.tree, path, game, moves);
-        let leaf = match path[..] {
-            [.., _, leaf] => leaf,
-            // The root is evaluated in any case.
-            _ => return Arrival::Leaf,
+        // The root is evaluated in any case.
+        let [.., _, leaf] = path[..] else {
+            return Arrival::Leaf;
         };
         self.look_up(leaf, game, settings);
         let kind = self.tree.node(leaf).kind;

@@ -68,7 +68,8 @@ fn a_number_that_16_bits_cannot_hold_is_named() {
     let spec = NetworkSpec::resnet(1, 8);
     let mut values: BTreeMap<String, Vec<f32>> = BTreeMap::new();
     for layout in tensors(&spec) {
-        values.insert(layout.name, vec![0.5; layout.elements() as usize]);
+        let halves = vec![0.5; layout.elements() as usize];
+        values.insert(layout.name, halves);
     }
     values.get_mut("input.weight").unwrap()[3] = 65_520.0;
     let weights = Weights::new(spec, values).unwrap();

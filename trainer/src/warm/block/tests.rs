@@ -111,7 +111,7 @@ fn a_board_ahead_is_the_last_one_where_the_game_ends_sooner() {
     block.clear();
     let left = GAME.replace("0-1", "*").replace("Qh4#", "{[%eval 1.0]} a6");
     block.add(&game(&left), &filter(), 3).unwrap();
-    assert!(block.len() > 0 && block.batch(&[0]).boards == [None]);
+    assert!(!block.is_empty() && block.batch(&[0]).boards == [None]);
 }
 
 #[test]
