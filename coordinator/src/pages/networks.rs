@@ -505,19 +505,15 @@ pub(super) fn rating_chart(
         points: best,
     }];
     // A level line goes as far as the points.
-    let ends = |f: fn(f64, f64) -> f64| points.iter().map(|point| point.x).reduce(f);
-    let (from, to) = match view {
-        View::Part(from, to) => (Some(from), Some(to)),
-        View::Fixed | View::Whole => (None, None),
+    let places = || points.iter().map(|point| point.x);
+    let Some((first, last)) = places().reduce(f64::min).zip(places().reduce(f64::max)) else {
+        return Ok(None);
     };
-    let first = from
-        .into_iter()
-        .chain(ends(f64::min))
-        .fold(f64::MIN, f64::max);
-    let last = to
-        .into_iter()
-        .chain(ends(f64::max))
-        .fold(f64::MAX, f64::min);
+    let last = if first < last { last } else { first + 1.0 };
+    let (first, last) = match view {
+        View::Part(from, to) => (from.max(first), to.min(last)),
+        View::Fixed | View::Whole => (first, last),
+    };
     lines.extend(networks.iter().filter_map(|info| {
         let (anchor, rating) = (info.anchor.as_ref()?, info.rating?);
         Some(Line {

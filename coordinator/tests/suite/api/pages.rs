@@ -141,7 +141,9 @@ async fn a_networks_page_links_its_file_in_every_format_that_there_is() {
 async fn the_board_may_compile_webassembly_and_no_other_page_may() {
     let app = TestApp::new().await;
     let empty = app.page("/runs/main/play").await;
-    assert!(!empty.contains("id=\"board\""), "{empty}");
+    let says = "The run has no network yet. The one that comes with Rookery plays";
+    assert!(empty.contains(says), "{empty}");
+    assert!(empty.contains("<option value=\"small\""), "{empty}");
     app.submit(0).await;
     let policy = async |path: &str| {
         let answer = app.open(path).await;
