@@ -40,8 +40,11 @@ impl Searcher {
         }
     }
 
-    /// The places of a node's moves, the best first; at the root only those that are allowed.
+    /// The places of a node's moves, the best first; at the root only those that are allowed. None of an empty tree.
     pub(super) fn ranked(&self, at: NodeId) -> Vec<usize> {
+        if self.search.tree.is_empty() {
+            return Vec::new();
+        }
         let edges = self.search.tree.edges(at);
         let counts =
             |place: &usize| at != NodeId::ROOT || is_allowed(&edges[*place], &self.search.allowed);

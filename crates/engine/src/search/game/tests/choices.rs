@@ -135,3 +135,13 @@ fn a_search_is_calm_once_more_visits_hardly_change_their_distribution() {
             .kld_converged
     );
 }
+
+#[test]
+fn before_the_first_evaluation_there_is_no_line_and_nothing_to_choose() {
+    let mut searcher = searcher();
+    searcher.begin(&GameHistory::default(), &[]);
+    assert!(searcher.lines(3).is_empty());
+    assert!(searcher.choose(0.0).is_none());
+    assert_eq!(searcher.margin(), BestMoveMargin::Decided);
+    assert_eq!(searcher.stats().visits, 0);
+}
