@@ -126,6 +126,7 @@ describe("a game", () => {
       await says(page, "White to move.");
       await clickMove(page, "g1", "g7");
       await says(page, "Checkmate. White wins.");
+      await page.locator("square.check").waitFor({ state: "attached" });
       assert.equal(await page.locator("square.check").count(), 1);
     }));
 });

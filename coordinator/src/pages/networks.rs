@@ -483,13 +483,17 @@ pub(super) fn rating_chart(
     view: View,
 ) -> Result<Option<String>, askama::Error> {
     let scale = Scale::of(networks);
-    let own = networks.iter().filter(|info| info.anchor.is_none());
     let most = match size {
         Size::Full => usize::MAX,
         Size::Half => POINTS,
     };
-    let points: Vec<Point> = own
-        .take(most)
+    let own = || {
+        networks
+            .iter()
+            .filter(|info| info.anchor.is_none())
+            .take(most)
+    };
+    let points: Vec<Point> = own()
         .filter_map(|info| rating_point(run, info, over, &scale))
         .collect();
     let mut best: Vec<(f64, f64)> = networks
@@ -504,8 +508,8 @@ pub(super) fn rating_chart(
         class: "best",
         points: best,
     }];
-    // A level line goes as far as the points.
-    let places = || points.iter().map(|point| point.x);
+    // A level line goes as far as the networks.
+    let places = || own().filter_map(|info| over.place(info));
     let Some((first, last)) = places().reduce(f64::min).zip(places().reduce(f64::max)) else {
         return Ok(None);
     };
