@@ -329,9 +329,10 @@ fn who_floods_waits_and_holds_up_nobody() {
     for _ in 0..40 {
         assert_eq!(flooding.next().0, 22);
     }
-    // The honest one was in the second batch of the device.
+    // The honest one was in the second batch of the device, with two or three of the flood's pairs.
     let computed = gate.computed.lock().unwrap();
-    assert_eq!(computed[..2], [2, 11]);
+    assert_eq!(computed[0], 2);
+    assert!([11, 13].contains(&computed[1]), "{computed:?}");
 }
 
 #[test]
