@@ -73,8 +73,8 @@ pub struct ZeroArgs {
     /// evaluation.md.
     #[arg(long, value_name = "DIR")]
     pub dir: PathBuf,
-    /// Train a network of this shape, blocks x filters, with the published input and outputs. [default: the published
-    /// one]
+    /// Train a network of this shape, blocks x filters, with the published input, encoding of moves and kind of value, and
+    /// heads of the usual size. [default: the published one]
     #[arg(long, value_name = "SHAPE")]
     pub shape: Option<String>,
     /// Visits of each move.

@@ -254,3 +254,130 @@ impl<'a> Training<'a> {
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use rookery_common::chunk::{Caps, ChunkReader};
+    use rookery_common::network::NetworkSpec;
+    use rookery_common::protocol::jobs::WorkKind;
+    use rookery_model::Weights;
+
+    use super::*;
+
+    /// A trainer that hands out the same network every time, logs losses, and keeps its command lines.
+    fn script(dir: &Path) -> PathBuf {
+        let (path, network) = (dir.join("trainer"), dir.join("network"));
+        Weights::random(NetworkSpec::resnet(1, 8), 1)
+            .unwrap()
+            .write(&network)
+            .unwrap();
+        let text = format!(
+            "#!/bin/sh\necho \"$@\" >> '{}'\n\
+             while [ $# -gt 0 ]; do\ncase $1 in -o) out=$2;; --log-file) log=$2;; esac\nshift\ndone\n\
+             [ -z \"$log\" ] || echo '{{\"kind\":\"train\",\"step\":10,\"policy_loss\":2.0,\"value_loss\":0.5}}' >> \"$log\"\n\
+             cp '{}' \"$out\"\n",
+            dir.join("said").display(),
+            network.display()
+        );
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn puzzle() -> Puzzle {
+        Puzzle {
+            id: "ladder".to_owned(),
+            fen: "k7/8/8/8/8/8/6R1/K6R b - - 0 1".to_owned(),
+            moves: ["a8b8", "h1h7", "b8a8", "g2g8"].map(str::to_owned).to_vec(),
+            setup: 1,
+            rating: 900,
+            themes: Vec::new(),
+        }
+    }
+
+    fn settings() -> Settings {
+        Settings {
+            system: System::Thesis,
+            shape: Some("1x8".to_owned()),
+            visits: 2,
+            ply_limit: 10,
+            games: 2,
+            puzzles: 1,
+            steps: 5,
+            rate: 0.001,
+            seed: 7,
+            book: None,
+            set: vec![puzzle()],
+            limit: None,
+        }
+    }
+
+    #[test]
+    fn a_round_plays_games_and_puzzles_and_trains_on_all_so_far() {
+        let dir = tempfile::tempdir().unwrap();
+        let device = crate::commands::flags::testing::device();
+        let program = TrainerProgram::find(Some(&script(dir.path())), "cpu", Some(1));
+        let run = dir.path().join("run");
+        let judges = Judges::default();
+        let mut training = Training::begin(settings(), &run, &program, (&device, judges)).unwrap();
+        training.warm_start(&["people.pgn".into()], 0.5).unwrap();
+        training.round(&|| false).unwrap();
+        training.round(&|| false).unwrap();
+        assert_eq!(training.games(), 6);
+        assert_eq!(training.plot().unwrap(), Some([2.0, 0.5]));
+        assert_eq!(training.network(), run.join("round-00002.safetensors"));
+        let pgn = std::fs::read_to_string(run.join("games.pgn")).unwrap();
+        assert_eq!(pgn.matches("[Event \"thesis\"]").count(), 6, "{pgn}");
+        let kinds = [1, 2].map(|number| {
+            let bytes = std::fs::read(run.join(format!("0000{number}.chunk"))).unwrap();
+            let mut reader = ChunkReader::open(&bytes, &Caps::default()).unwrap();
+            assert!(reader.next_game().unwrap().is_some());
+            reader.header().kind
+        });
+        assert_eq!(kinds, [WorkKind::SelfPlay, WorkKind::Puzzles]);
+        let said = std::fs::read_to_string(dir.path().join("said")).unwrap();
+        let lines: Vec<&str> = said.lines().collect();
+        assert!(lines[0].contains("init 1x8 --input classic-19"), "{said}");
+        assert!(
+            lines[1].contains("warm-start --device cpu --threads 1 --pgn people.pgn"),
+            "{said}"
+        );
+        assert!(
+            lines[1].contains("random.safetensors") && !lines[1].contains("--minutes"),
+            "{said}"
+        );
+        assert!(
+            lines[3].contains("--steps 5") && lines[3].contains("00004.chunk"),
+            "{said}"
+        );
+        assert!(lines[3].contains("round-00001.safetensors"), "{said}");
+    }
+
+    #[test]
+    fn a_round_that_is_cut_off_trains_no_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let device = crate::commands::flags::testing::device();
+        let program = TrainerProgram::find(Some(&script(dir.path())), "cpu", None);
+        let settings = Settings {
+            limit: Some(Duration::from_secs(3600)),
+            ..settings()
+        };
+        let judges = Judges::default();
+        let mut training =
+            Training::begin(settings, dir.path(), &program, (&device, judges)).unwrap();
+        training.round(&|| true).unwrap();
+        assert_eq!(
+            (training.games(), training.network()),
+            (0, &*training.random())
+        );
+        training.round(&|| false).unwrap();
+        let said = std::fs::read_to_string(dir.path().join("said")).unwrap();
+        assert_eq!(said.lines().count(), 2, "{said}");
+        assert!(
+            said.contains("--minutes 5") || said.contains("--minutes 6"),
+            "{said}"
+        );
+    }
+}
