@@ -146,7 +146,13 @@ async fn register(
     };
     let new = match answer {
         Ok(new) => new,
-        Err(CallError::Interrupted) => return Ok(None),
+        Err(CallError::Interrupted) => {
+            // Without an unclear try, the name is still free for others: the next start may not take it for its own.
+            if attempt.before == Before::Nothing {
+                attempt.end()?;
+            }
+            return Ok(None);
+        }
         Err(CallError::Refused(error) | CallError::Fatal(error)) => {
             attempt.end()?;
             let elsewhere = tokens.address_of(&wanted);
@@ -299,9 +305,11 @@ impl Attempt {
         let what = cannot_register(client.server());
         let in_doubt = AtomicBool::new(false);
         let call = || async {
+            // In doubt until it is answered: it may be interrupted before that.
+            let earlier = in_doubt.swap(true, Ordering::Relaxed);
             let answer = client.register(&user).await;
-            if answer.as_ref().is_err_and(ApiError::may_be_done) {
-                in_doubt.store(true, Ordering::Relaxed);
+            if !answer.as_ref().is_err_and(ApiError::may_be_done) {
+                in_doubt.store(earlier, Ordering::Relaxed);
             }
             answer
         };
