@@ -216,7 +216,7 @@ pub(crate) fn advice(
             "RK-0403: the name {name:?} is taken at {server}: if it is yours, from another machine, copy that machine's \
              tokens.toml into this one's folder; else choose another with --name"
         ),
-        _ => format!("the name {name:?} could not be registered; choose with --name"),
+        _ => format!("the name {name:?} could not be registered; choose another with --name"),
     }
 }
 
