@@ -133,7 +133,8 @@ async fn register(
     }
     let wanted = settings.name.clone().unwrap_or_else(anonymous_name);
     let (machine, invitation) = (settings.worker.clone(), settings.invitation.clone());
-    let mut attempt = Attempt::begin(&settings.data_dir, wanted.clone(), machine, invitation)?;
+    let (folder, server) = (&settings.data_dir, client.server());
+    let mut attempt = Attempt::begin(folder, server, wanted.clone(), machine, invitation)?;
     let answer = match attempt.call(&client, retry, &wanted).await {
         Err(CallError::Fatal(error)) if attempt.is_second(&error) => {
             let name = attempt.other_name();
@@ -259,18 +260,21 @@ fn cannot_register(server: &Server) -> String {
 impl Attempt {
     pub(crate) fn begin(
         data_dir: &Path,
+        server: &Server,
         name: String,
         machine: String,
         invitation: Option<String>,
     ) -> anyhow::Result<Self> {
         let marker = data_dir.join("registering");
+        // A name that was asked for at another address says nothing about this coordinator.
+        let wish = format!("{server} {name}");
         let earlier = std::fs::read_to_string(&marker).unwrap_or_default();
-        let before = if earlier == name {
+        let before = if earlier == wish {
             Before::SameName
         } else {
             Before::Nothing
         };
-        write_private(&marker, &name)?;
+        write_private(&marker, &wish)?;
         let user = NewUser {
             name,
             machine,
