@@ -97,7 +97,7 @@ mod tests {
             assert!(error.contains(told), "{shape}: {error}");
         }
         grow("3x24").unwrap();
-        let grown = Weights::read(&output).unwrap();
+        let (_, grown) = Weights::read(&output).unwrap();
         assert_eq!(grown.spec().shape(), "3x24");
         let parent = ContentHash::of(&std::fs::read(&network).unwrap());
         assert_eq!(grown.spec().parent, Some(parent));
