@@ -6,7 +6,7 @@
 //! zero. Both learn from the first step, as what they are multiplied with is not zero.
 
 use rookery_common::network::{
-    Activation, Layers, NetworkSpec, ResidualTower, SpecError, TensorLayout, Tower, tensors,
+    Activation, Layers, NetworkSpec, ResidualTower, TensorLayout, Tower, tensors,
 };
 
 use crate::error::{ModelError, Result};
@@ -130,7 +130,7 @@ fn fill(new: &mut [f32], shape: &[u32], old: &[f32], old_shape: &[u32], outputs:
 
 #[cfg(test)]
 mod tests {
-    use rookery_common::network::AuxiliaryHead;
+    use rookery_common::network::{AuxiliaryHead, SpecError};
 
     use super::*;
     use crate::testing::{busy_weights, small_specs};

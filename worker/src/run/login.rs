@@ -423,6 +423,23 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_was_asked_for_elsewhere_is_not_taken_for_ones_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let begin = |server: &str| {
+            let server: Server = server.parse().unwrap();
+            let (name, machine) = ("ann".to_owned(), "m".to_owned());
+            Attempt::begin(folder.path(), &server, name, machine, None).unwrap()
+        };
+        let (here, elsewhere) = ("http://127.0.0.1:1", "http://127.0.0.1:2");
+        assert!(begin(elsewhere).before == Before::Nothing);
+        assert!(begin(here).before == Before::Nothing);
+        let again = begin(here);
+        assert!(again.before == Before::SameName);
+        again.end().unwrap();
+        assert!(begin(here).before == Before::Nothing);
+    }
+
+    #[test]
     fn refused_registrations_say_what_to_do() {
         let server = "https://chess.example.org/main".parse().unwrap();
         for (code, says) in [
