@@ -184,7 +184,7 @@ mod tests {
     use axum::routing::post;
     use rookery_common::ids::{ContentHash, NetworkNumber};
     use serde_json::Value;
-    use tokio::sync::{Semaphore, mpsc};
+    use tokio::sync::Semaphore;
 
     use super::*;
     use crate::events::EventBus;
