@@ -300,7 +300,7 @@ mod tests {
         fn evaluations_arrive_bit_for_bit(qs in vec(-1_f32..=1.0, 0..20), logits in vec(-1e30_f32..1e30, 0..60)) {
             let values: Vec<Wdl> = qs.into_iter().map(Wdl::from_score).collect();
             let mut bytes = Vec::new();
-            write_evaluations(&values, logits, &mut bytes);
+            write_evaluations(&values, &logits, &mut bytes);
             let read = read_evaluations(&bytes, values.len(), logits.len()).unwrap();
             prop_assert_eq!((&read.values, &read.logits), (&values, &logits));
             prop_assert!(read_evaluations(&bytes, values.len() + 1, logits.len()).is_err());
