@@ -1,4 +1,6 @@
-//! Puzzles: positions with a solution, and when a game solved one.
+//! Puzzles: positions with a solution, and when a game solved one. [`table`] reads files of them.
+
+pub mod table;
 
 use serde::{Deserialize, Serialize};
 use shakmaty::{Move, Position};

@@ -38,7 +38,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Let two networks play a match.
+    /// Let two networks, or agents as `ladder` names them, play a match.
     Match(matches::MatchArgs),
     /// Let a network play opponents that everyone knows: a random mover, alpha-beta, Stockfish.
     Ladder(ladder::LadderArgs),

@@ -2,19 +2,14 @@
 //! engine. Runs say whether they want such judgements; where they do and this worker has none, it
 //! plays on.
 
-mod referee;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use rookery_analysis::EngineReferee;
 use rookery_common::chess::EndgameTables;
 use rookery_common::text::quantity;
 use rookery_engine::Referee;
 use rookery_syzygy::Syzygy;
-use rookery_uci::{Engine, Launch, locate};
-
-use referee::EngineReferee;
 
 /// Which judges the volunteer provides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,12 +45,7 @@ impl Judges {
             judges.tables = Some(Arc::new(tables));
         }
         if let Some(program) = &settings.adjudicator {
-            let program = locate(program);
-            let engine = Engine::start(&Launch::new(&program))
-                .with_context(|| format!("cannot adjudicate by {}", program.display()))?;
-            tracing::info!("games can be adjudicated by {}", engine.name());
-            engine.quit();
-            judges.engine = Some(program);
+            judges.engine = Some(EngineReferee::try_out(program)?);
         }
         Ok(judges)
     }

@@ -1,6 +1,5 @@
 //! `puzzles …`: puzzle sets for a run, from Lichess's database or from the run's own games.
 
-mod import;
 mod mine;
 
 use std::collections::HashSet;
@@ -15,6 +14,7 @@ use rookery_common::chunk::{Caps, ChunkReader};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::{ChunkRow, WorkKind};
 use rookery_common::puzzle::Puzzle;
+use rookery_common::puzzle::table::{self, Filter, Imported, RatingRange};
 use rookery_common::text::{plural, quantity};
 use rookery_common::unpack::unpack;
 
@@ -22,7 +22,6 @@ use super::{ACTOR, open_blobs, open_database, progress, say};
 use crate::archives::read_chunk;
 use crate::config::Settings;
 use crate::db::{Database, PuzzleSetDraft};
-use import::{Filter, Imported, RatingRange};
 
 /// Commands on puzzle sets.
 #[derive(Debug, Subcommand)]
@@ -87,7 +86,7 @@ async fn import(db: &Database, args: ImportArgs) -> anyhow::Result<()> {
         rating: args.rating,
         count: args.count,
     };
-    let imported = import::read(open(&args.file)?, &filter)
+    let imported = table::read(open(&args.file)?, &filter)
         .with_context(|| format!("cannot import {}", args.file.display()))?;
     say(&report(&imported))?;
     if imported.puzzles.is_empty() {

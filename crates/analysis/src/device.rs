@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use rookery_cli::flags::threads_or_cores;
+use rookery_common::protocol::jobs::Backend as NumericClass;
 use rookery_engine::{Backend, Evaluator, LoadedNetwork, ParallelEvaluator};
 use rookery_model::Weights;
 
@@ -19,6 +20,11 @@ impl Device {
     /// The backend with `threads`; without a number, all cores.
     pub const fn new(backend: Arc<dyn Backend>, threads: Option<usize>) -> Self {
         Self { backend, threads }
+    }
+
+    /// What coordinators call results of the device.
+    pub fn class(&self) -> NumericClass {
+        self.backend.info().class
     }
 
     /// Brings a network to the device.

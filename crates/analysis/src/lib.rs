@@ -4,7 +4,8 @@
 //! - [`encode`], [`evaluate`]: what a network is shown, and what it thinks; [`drawing`] makes pictures of both;
 //! - [`device`]: where players compute, as the program opened it;
 //! - [`arena`], [`ladder`]: matches between two networks, and between any two players;
-//! - [`mod@matches`]: the commands that play them.
+//! - [`mod@matches`]: the commands that play them;
+//! - [`referee`]: an engine that ends decided games.
 //!
 //! Programs bring the backend: nothing here names a device's library.
 
@@ -17,8 +18,10 @@ pub mod ladder;
 pub mod lines;
 pub mod matches;
 pub mod position_line;
+pub mod referee;
 
 pub use device::Device;
+pub use referee::EngineReferee;
 
 #[cfg(test)]
 mod testing;

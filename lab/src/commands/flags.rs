@@ -56,3 +56,18 @@ impl DeviceArgs {
         Ok(Device::new(fastest(backends, weights)?, self.threads))
     }
 }
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// One thread of the processor.
+    pub(crate) fn device() -> Device {
+        let args = DeviceArgs {
+            device: DeviceChoice::Cpu,
+            precision: Precision::F32,
+            threads: Some(1),
+        };
+        args.open().unwrap()
+    }
+}

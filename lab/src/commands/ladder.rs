@@ -11,7 +11,8 @@ use super::opponent::{Challenger, Opponent};
 #[derive(Debug, clap::Args)]
 pub struct LadderArgs {
     /// Who is measured: a network as a file of ours or of Lc0 (.pb.gz), or an agent: dqn:FILE, value-search:FILE,
-    /// value-search:FILE@POSITIONS (so many are looked into for a move), minimax:DEPTH, mcts:PLAYOUTS.
+    /// value-search:FILE@POSITIONS (so many are looked into for a move), deltazero:FILE@VISITS, thesis:FILE@VISITS,
+    /// minimax:DEPTH, mcts:PLAYOUTS.
     #[arg(long, value_name = "PLAYER")]
     pub network: Challenger,
     /// Opponents, separated by commas: random, alphabeta:DEPTH, alphabeta:DEPTH:PERCENT (so many moves in a
@@ -37,7 +38,11 @@ pub struct LadderArgs {
 pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let plan = args.games.plan()?;
     let (device, challenger) = match &args.network {
-        Challenger::Agent(agent) => (args.device.open()?, agent.factory()?),
+        Challenger::Agent(agent) => {
+            let device = args.device.open()?;
+            let challenger = agent.factory(&device)?;
+            (device, challenger)
+        }
         Challenger::Network(path) => {
             let device = args.device.open_for(&network_file::read(path)?)?;
             let search = (plan.params.search.clone(), args.games.visits);

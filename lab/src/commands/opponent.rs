@@ -47,7 +47,7 @@ impl Opponent {
     /// If a file cannot be read, or a network cannot be computed.
     pub fn factory(&self, device: &Device) -> anyhow::Result<PlayerFactory> {
         match self {
-            Self::Agent(agent) => agent.factory(),
+            Self::Agent(agent) => agent.factory(device),
             Self::Anchor(anchor) => anchor.factory(device),
         }
     }

@@ -1,5 +1,7 @@
 //! `train`: make an agent of the lineage, from nothing.
 
+pub mod zero;
+
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -9,6 +11,7 @@ use rookery_cli::{Screen, Shutdown};
 
 use crate::lineage::dqn::{self, Form};
 use crate::lineage::{neural, value_search::training};
+use zero::{DeltaZeroArgs, ThesisArgs};
 
 /// The agents that learn.
 #[derive(Debug, Subcommand)]
@@ -17,6 +20,12 @@ pub enum TrainCommand {
     Dqn(DqnArgs),
     /// A value network with best-first search, by games against itself.
     ValueSearch(ValueSearchArgs),
+    /// DeltaZero: games of people first, the more the better the player, then self-play from an opening book with an
+    /// engine as referee. Adam; batches of 256.
+    Deltazero(DeltaZeroArgs),
+    /// A thesis's AlphaZero: self-play and puzzles from nothing, and a match with the random network that it was. Adam;
+    /// batches of 64.
+    Thesis(ThesisArgs),
 }
 
 /// How long, and where to.
@@ -87,11 +96,13 @@ pub struct ValueSearchArgs {
 ///
 /// # Errors
 ///
-/// If the file is there already or cannot be written.
+/// If a file is there already or cannot be written, or a program that takes part fails.
 pub fn execute(command: &TrainCommand, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     match command {
         TrainCommand::Dqn(args) => train_dqn(args, screen, shutdown),
         TrainCommand::ValueSearch(args) => train_value_search(args, screen, shutdown),
+        TrainCommand::Deltazero(args) => zero::deltazero(args, screen, shutdown),
+        TrainCommand::Thesis(args) => zero::thesis(args, screen, shutdown),
     }
 }
 
@@ -108,7 +119,7 @@ fn train_dqn(args: &DqnArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Re
     let note = |loss: Option<f32>| loss.map_or(String::new(), |loss| format!("loss {loss:.4}"));
     args.length.run(screen, shutdown, |is_over| {
         let loss = trainer.play_game(is_over);
-        (trainer.games(), note(loss))
+        Ok((trainer.games(), note(loss)))
     })?;
     neural::write(trainer.agent(), &args.length.output)
 }
@@ -130,7 +141,7 @@ fn train_value_search(
             let (held_out, examples) = (learnt.held_out, learnt.examples);
             note = format!("loss {held_out:.3} on a held-out tenth of {examples} positions");
         }
-        (trainer.games(), note.clone())
+        Ok((trainer.games(), note.clone()))
     })?;
     neural::write(trainer.agent(), &args.length.output)
 }
@@ -142,7 +153,7 @@ impl LengthArgs {
         &self,
         screen: &Screen,
         shutdown: &Shutdown,
-        mut step: impl FnMut(&dyn Fn() -> bool) -> (u32, String),
+        mut step: impl FnMut(&dyn Fn() -> bool) -> anyhow::Result<(u32, String)>,
     ) -> anyhow::Result<()> {
         self.replace.check(&self.output)?;
         let limit = self
@@ -154,7 +165,7 @@ impl LengthArgs {
             || shutdown.is_requested() || limit.is_some_and(|limit| begun.elapsed() >= limit);
         while games < self.games && !is_over() {
             let note;
-            (games, note) = step(&is_over);
+            (games, note) = step(&is_over)?;
             task.at(u64::from(games), &note);
         }
         drop(task);
@@ -182,6 +193,7 @@ mod tests {
     #[test]
     fn trained_agents_are_players_and_files_are_replaced_only_with_force() {
         let dir = tempfile::tempdir().unwrap();
+        let device = crate::commands::flags::testing::device();
         for (kind, flags) in [
             ("dqn", "--games 2 --form published"),
             ("dqn", "--games 2 --form double --force"),
@@ -195,14 +207,18 @@ mod tests {
             };
             train(&line).unwrap();
             let agent: Agent = format!("{kind}:{}", path.display()).parse().unwrap();
-            agent.factory().unwrap().player(1).unwrap();
+            agent.factory(&device).unwrap().player(1).unwrap();
             let again = train(&line.replace(" --force", ""))
                 .unwrap_err()
                 .to_string();
             assert!(again.contains("--force"), "{again}");
         }
         let wrong = format!("value-search:{}", dir.path().join("dqn").display());
-        let error = wrong.parse::<Agent>().unwrap().factory().unwrap_err();
+        let error = wrong
+            .parse::<Agent>()
+            .unwrap()
+            .factory(&device)
+            .unwrap_err();
         assert!(
             format!("{error:#}").contains("do not fit together"),
             "{error:#}"

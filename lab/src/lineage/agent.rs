@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use rookery_analysis::Device;
 use rookery_analysis::ladder::PlayerFactory;
 use rookery_common::chess::GameHistory;
 use rookery_engine::players::{Choice, LiveGame, Player, PlayerError};
@@ -13,15 +14,18 @@ use shakmaty::Move;
 use super::dqn::Dqn;
 use super::neural;
 use super::value_search::ValueSearch;
+use super::zero::System;
 use super::{mcts, minimax};
 
 /// Positions that a value network looks into for a move, unless its name says how many.
 const LOOKS: u32 = 20;
+/// Visits of a move of a network that searches as AlphaZero, unless its name says how many.
+const VISITS: u32 = 100;
 /// Deepest minimax, and most playouts: what more would cost is no game any more.
 const MOST: [u32; 2] = [6, 1_000_000];
 
 /// Chooses a move by the game and a seed; none where the game is over.
-pub type Chooser = Arc<dyn Fn(&GameHistory, u64) -> Option<Move> + Send + Sync>;
+type Chooser = Arc<dyn Fn(&GameHistory, u64) -> Option<Move> + Send + Sync>;
 
 /// An agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub enum Agent {
     Dqn(PathBuf),
     /// A value network's file, and how many positions it looks into for a move.
     ValueSearch(PathBuf, u32),
+    /// A network's file that searches as one of AlphaZero's line, and its visits of a move.
+    Zero(System, PathBuf, u32),
     /// Plain minimax of so many plies.
     Minimax(u32),
     /// Tree search with so many random playouts for a move.
@@ -38,8 +44,8 @@ pub enum Agent {
 
 impl Agent {
     /// What can be written.
-    pub const NAMES: &'static str =
-        "dqn:FILE, value-search:FILE, value-search:FILE@POSITIONS, minimax:DEPTH or mcts:PLAYOUTS";
+    pub const NAMES: &'static str = "dqn:FILE, value-search:FILE, value-search:FILE@POSITIONS, deltazero:FILE, \
+         deltazero:FILE@VISITS, thesis:FILE, thesis:FILE@VISITS, minimax:DEPTH or mcts:PLAYOUTS";
 
     /// Reads the agent, if the text begins as one; none for other players.
     ///
@@ -54,33 +60,38 @@ impl Agent {
                 .ok()
                 .filter(|number| (1..=most).contains(number))
         };
-        Some(match (kind, rest) {
-            ("dqn" | "value-search", "") => refuse(),
-            ("dqn", path) => Ok(Self::Dqn(path.into())),
-            ("value-search", path) => match path.rsplit_once('@') {
-                None => Ok(Self::ValueSearch(path.into(), LOOKS)),
-                Some((path, looks)) => match number(looks, MOST[1]) {
-                    Some(looks) => Ok(Self::ValueSearch(path.into(), looks)),
-                    None => refuse(),
-                },
-            },
-            ("minimax", depth) => {
-                number(depth, MOST[0]).map_or_else(refuse, |depth| Ok(Self::Minimax(depth)))
+        let counted = |usual| match rest.rsplit_once('@') {
+            None => Some((rest.into(), usual)),
+            Some((path, count)) => number(count, MOST[1]).map(|count| (path.into(), count)),
+        };
+        let agent = match kind {
+            "dqn" | "value-search" | "deltazero" | "thesis" if rest.is_empty() => None,
+            "dqn" => Some(Self::Dqn(rest.into())),
+            "value-search" => counted(LOOKS).map(|(path, looks)| Self::ValueSearch(path, looks)),
+            "minimax" => number(rest, MOST[0]).map(Self::Minimax),
+            "mcts" => number(rest, MOST[1]).map(Self::Mcts),
+            _ => {
+                let system = System::from_name(kind)?;
+                counted(VISITS).map(|(path, visits)| Self::Zero(system, path, visits))
             }
-            ("mcts", playouts) => {
-                number(playouts, MOST[1]).map_or_else(refuse, |n| Ok(Self::Mcts(n)))
-            }
-            _ => return None,
-        })
+        };
+        Some(agent.map_or_else(refuse, Ok))
     }
 
-    /// Reads its file, and gives what chooses its moves.
+    /// What makes players of it.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read.
-    pub fn open(&self) -> anyhow::Result<Chooser> {
-        Ok(match self {
+    /// If its file cannot be read, or the device does not compute its network.
+    pub fn factory(&self, device: &Device) -> anyhow::Result<PlayerFactory> {
+        let name = self.to_string();
+        let choose: Chooser = match self {
+            Self::Zero(system, path, visits) => {
+                let search = (system.search(), *visits);
+                let mut factory = PlayerFactory::network(path, search, device)?;
+                factory.name = name;
+                return Ok(factory);
+            }
             Self::Dqn(path) => {
                 let agent: Dqn = neural::read(path)?;
                 Arc::new(move |game, _| agent.best(game))
@@ -97,16 +108,7 @@ impl Agent {
                 let playouts = *playouts;
                 Arc::new(move |game, seed| mcts::best(game, playouts, seed))
             }
-        })
-    }
-
-    /// What makes players of it.
-    ///
-    /// # Errors
-    ///
-    /// If its file cannot be read.
-    pub fn factory(&self) -> anyhow::Result<PlayerFactory> {
-        let (name, choose) = (self.to_string(), self.open()?);
+        };
         Ok(PlayerFactory::new(name.clone(), move |seed| {
             Ok(Box::new(AgentPlayer {
                 name: name.clone(),
@@ -130,6 +132,9 @@ impl fmt::Display for Agent {
         match self {
             Self::Dqn(path) => write!(f, "dqn:{}", path.display()),
             Self::ValueSearch(path, looks) => write!(f, "value-search:{}@{looks}", path.display()),
+            Self::Zero(system, path, visits) => {
+                write!(f, "{}:{}@{visits}", system.name(), path.display())
+            }
             Self::Minimax(depth) => write!(f, "minimax:{depth}"),
             Self::Mcts(playouts) => write!(f, "mcts:{playouts}"),
         }
@@ -164,6 +169,8 @@ mod tests {
         for text in [
             "dqn:a b.json",
             "value-search:x@y.json@5",
+            "deltazero:a b.safetensors@1",
+            "thesis:x@800",
             "minimax:2",
             "mcts:100",
         ] {
@@ -173,11 +180,17 @@ mod tests {
             "value-search:x".parse(),
             Ok(Agent::ValueSearch("x".into(), LOOKS))
         );
+        assert_eq!(
+            "thesis:x".parse(),
+            Ok(Agent::Zero(System::Thesis, "x".into(), VISITS))
+        );
         assert!(Agent::parse("alphabeta:2").is_none() && Agent::parse("net.pb.gz@1").is_none());
         for text in [
             "dqn:",
             "value-search:",
             "value-search:x@0",
+            "deltazero:",
+            "thesis:x@y",
             "minimax:7",
             "mcts:x",
             "random",
@@ -193,6 +206,7 @@ mod tests {
     #[test]
     fn a_file_of_another_kind_is_refused_with_what_writes_the_right_one() {
         let dir = tempfile::tempdir().unwrap();
+        let device = crate::commands::flags::testing::device();
         let path = dir.path().join("agent.json");
         for text in [
             "{}",
@@ -203,8 +217,9 @@ mod tests {
             for agent in [
                 Agent::Dqn(path.clone()),
                 Agent::ValueSearch(path.clone(), 1),
+                Agent::Zero(System::Thesis, path.clone(), 1),
             ] {
-                let error = format!("{:#}", agent.factory().unwrap_err());
+                let error = format!("{:#}", agent.factory(&device).unwrap_err());
                 assert!(error.contains("agent.json"), "{error}");
             }
         }

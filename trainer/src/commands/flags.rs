@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use rookery_analysis::Device;
@@ -80,6 +81,9 @@ pub struct TrainingArgs {
     /// Learning rate. [default: the parameters' rate]
     #[arg(long, value_name = "RATE")]
     pub learning_rate: Option<f64>,
+    /// End after this many minutes, if that is sooner, and write the network.
+    #[arg(long, value_name = "MINUTES", value_parser = flags::positive)]
+    pub minutes: Option<f64>,
 }
 
 impl TrainingArgs {
@@ -101,6 +105,12 @@ impl TrainingArgs {
         }
         params.check()?;
         Ok(params)
+    }
+
+    /// Whether the minutes have passed since then.
+    pub fn is_over(&self, begun: Instant) -> bool {
+        let minutes = begun.elapsed().as_secs_f64() / 60.0;
+        self.minutes.is_some_and(|most| minutes >= most)
     }
 }
 
@@ -182,6 +192,8 @@ impl ServerArgs {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -203,6 +215,20 @@ mod tests {
             assert!(error.contains("begins with rk_"), "{error}");
             assert!(!error.contains("secret"), "{error}");
         }
+    }
+
+    #[test]
+    fn training_is_over_after_its_minutes_and_never_without_them() {
+        let args = |minutes| TrainingArgs {
+            params: None,
+            batch_size: None,
+            learning_rate: None,
+            minutes,
+        };
+        let begun = Instant::now();
+        assert!(!args(None).is_over(begun) && !args(Some(1e5)).is_over(begun));
+        let minute_ago = begun.checked_sub(Duration::from_secs(60)).unwrap();
+        assert!(args(Some(1.0)).is_over(minute_ago));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `train`: train a network on local chunks, once.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use rookery_common::ids::ContentHash;
@@ -153,7 +154,7 @@ fn steps(
     let mut lessons = course.begin(&mixture, 0..args.steps)?;
     let mut log = args.log_file.as_deref().map(MetricLog::open).transpose()?;
     let mut task = screen.task("training", args.steps);
-    let (mut meter, mut taken) = (Meter::default(), 0);
+    let (mut meter, mut taken, begun) = (Meter::default(), 0, Instant::now());
     while let Some(report) = lessons.step(learner)? {
         taken = report.step;
         meter.add(&report.losses, report.positions);
@@ -170,7 +171,7 @@ fn steps(
             }
             meter = Meter::default();
         }
-        if shutdown.is_requested() {
+        if shutdown.is_requested() || args.training.is_over(begun) {
             break;
         }
     }

@@ -69,7 +69,12 @@ fn sprt(text: &str) -> Result<SprtParams, String> {
 }
 
 impl MatchGames {
-    fn plan(&self) -> anyhow::Result<MatchPlan> {
+    /// What is played.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be read, or a parameter is out of range.
+    pub fn plan(&self) -> anyhow::Result<MatchPlan> {
         let mut search = self.play.search(self.visits)?;
         search.visits = self.visits;
         if self.search == SearchKind::Gumbel {

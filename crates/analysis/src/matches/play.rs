@@ -103,7 +103,12 @@ impl PlayArgs {
     }
 }
 
-fn book(path: &Path) -> anyhow::Result<OpeningBook> {
+/// The book of a file; lines that cannot be played are passed over with a warning.
+///
+/// # Errors
+///
+/// If the file cannot be read, or has no opening.
+pub fn book(path: &Path) -> anyhow::Result<OpeningBook> {
     let bytes = std::fs::read(path)
         .with_context(|| format!("cannot read the openings {}", path.display()))?;
     let read = OpeningBook::from_file(path, &bytes)

@@ -275,6 +275,19 @@ impl Table {
         &mut self,
         evaluators: &mut [&mut dyn Evaluator],
     ) -> Result<Vec<GameRecord>, EvaluatorError> {
+        self.run_until(evaluators, || false)
+    }
+
+    /// Plays until all games have ended or it is time to stop, and gives those that ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub fn run_until(
+        &mut self,
+        evaluators: &mut [&mut dyn Evaluator],
+        mut is_time: impl FnMut() -> bool,
+    ) -> Result<Vec<GameRecord>, EvaluatorError> {
         if evaluators.len() < self.desks.len() {
             return Err(EvaluatorError("this job needs two evaluators".to_owned()));
         }
@@ -283,7 +296,7 @@ impl Table {
             .map(|e| Batch::new(e.input(), e.policy()))
             .collect();
         let mut answers = vec![Evaluations::default(); evaluators.len()];
-        while !self.done() {
+        while !self.done() && !is_time() {
             self.gather(&mut batches);
             for ((evaluator, batch), answer) in
                 evaluators.iter_mut().zip(&batches).zip(&mut answers)

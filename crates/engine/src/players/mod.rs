@@ -45,6 +45,15 @@ impl LiveGame {
         })
     }
 
+    /// A game whose position and history are known, but not the moves that led there.
+    pub const fn from_history(history: GameHistory) -> Self {
+        Self {
+            history,
+            moves: Vec::new(),
+            opening: 0,
+        }
+    }
+
     /// Plays a move that is legal in the position on the board.
     pub fn push(&mut self, m: Move) {
         self.history.push(m);

@@ -69,7 +69,7 @@ pub(super) struct WarmSession<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flow {
     On,
-    /// All steps are done, or the user has stopped.
+    /// All steps are done, the time is over, or the user has stopped.
     Stop,
 }
 
@@ -190,7 +190,8 @@ impl<'a> WarmSession<'a> {
 
     fn flow(&self) -> Flow {
         let enough = self.args.steps.is_some_and(|most| self.state.step >= most);
-        if enough || self.shutdown.is_requested() {
+        let is_over = self.args.training.is_over(self.begun);
+        if enough || is_over || self.shutdown.is_requested() {
             Flow::Stop
         } else {
             Flow::On

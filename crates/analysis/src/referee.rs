@@ -1,8 +1,9 @@
 //! A strong chess engine as referee: started when it is first asked, one for each thread.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use anyhow::Context as _;
 use rookery_common::chess::GameHistory;
 use rookery_common::params::EngineParams;
 use rookery_engine::Referee;
@@ -15,7 +16,7 @@ const FAILURES: u32 = 3;
 /// An engine that is asked who wins. One that fails is started again a few times; then games are
 /// played on.
 #[derive(Debug)]
-pub(super) struct EngineReferee {
+pub struct EngineReferee {
     launch: Launch,
     state: Mutex<State>,
 }
@@ -28,8 +29,22 @@ struct State {
 }
 
 impl EngineReferee {
+    /// Starts the program once, a path or a name to be looked for, and gives its file.
+    ///
+    /// # Errors
+    ///
+    /// If it does not start, or does not speak UCI.
+    pub fn try_out(program: &Path) -> anyhow::Result<PathBuf> {
+        let program = locate(program);
+        let engine = Engine::start(&Launch::new(&program))
+            .with_context(|| format!("cannot adjudicate by {}", program.display()))?;
+        tracing::info!("games can be adjudicated by {}", engine.name());
+        engine.quit();
+        Ok(program)
+    }
+
     /// The referee that this program will be: a path, or a name to be looked for.
-    pub(super) fn new(program: &Path) -> Self {
+    pub fn new(program: &Path) -> Self {
         Self {
             launch: Launch::new(locate(program)),
             state: Mutex::default(),
@@ -89,7 +104,6 @@ fn winner(score: Score, turn: Color, centipawns: u32) -> Option<Color> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
-    use std::path::PathBuf;
 
     use super::*;
 

@@ -11,10 +11,9 @@ use std::fmt;
 use std::io::{BufRead, Read as _};
 use std::str::FromStr;
 
-use anyhow::{Context as _, bail};
-use rookery_common::chess::StartError;
-use rookery_common::puzzle::{Puzzle, PuzzleError};
-use rookery_common::text::is_plain;
+use super::{Puzzle, PuzzleError};
+use crate::chess::StartError;
+use crate::text::is_plain;
 
 /// Longest line that is read, in bytes; Lichess's longest are below 1,000.
 const LINE_CAP: usize = 16 << 10;
@@ -37,13 +36,33 @@ const MOVES_CAP: usize = 100;
 
 /// Which puzzles are taken.
 #[derive(Debug, Clone)]
-pub(super) struct Filter {
+pub struct Filter {
     /// A puzzle needs one of these themes; none given means any.
     pub themes: Vec<String>,
     /// Allowed ratings.
     pub rating: RatingRange,
     /// Most puzzles.
     pub count: usize,
+}
+
+/// A table that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// Reading failed.
+    #[error("the puzzle file cannot be read")]
+    Read(#[from] std::io::Error),
+    /// There is no row.
+    #[error("the file is empty or its first line is no row of a table")]
+    Empty,
+    /// The first line has no columns.
+    #[error("the first line is no text of a table")]
+    NotText,
+    /// The header lacks a column.
+    #[error(
+        "RK-0225: the header has no column {0}; expected Lichess's PuzzleId,FEN,Moves,Rating,…,Themes,… in the \
+         first line, or rows with these columns in this order"
+    )]
+    Column(&'static str),
 }
 
 /// Ratings from `low` to `high`, both included.
@@ -75,7 +94,7 @@ impl FromStr for RatingRange {
 
 /// Why a row was not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Skipped {
+pub enum Skipped {
     /// The line is longer than the cap.
     TooLong,
     /// The line is no UTF-8 text.
@@ -114,7 +133,7 @@ impl fmt::Display for Skipped {
 
 /// What came of an import.
 #[derive(Debug, Default)]
-pub(super) struct Imported {
+pub struct Imported {
     /// The puzzles, in the order of the file.
     pub puzzles: Vec<Puzzle>,
     /// Rows read, the header not counted.
@@ -129,11 +148,11 @@ pub(super) struct Imported {
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or its header lacks a column.
-pub(super) fn read(mut input: impl BufRead, filter: &Filter) -> anyhow::Result<Imported> {
+/// [`TableError`] if the file cannot be read, or its header lacks a column.
+pub fn read(mut input: impl BufRead, filter: &Filter) -> Result<Imported, TableError> {
     let mut line = Vec::new();
     if read_line(&mut input, &mut line)? != Line::Whole {
-        bail!("the file is empty or its first line is no row of a table");
+        return Err(TableError::Empty);
     }
     if line.starts_with(BYTE_ORDER_MARK) {
         line.drain(..BYTE_ORDER_MARK.len());
@@ -183,16 +202,14 @@ enum Line {
     End,
 }
 
-fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> anyhow::Result<Line> {
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<Line> {
     line.clear();
     let cap = LINE_CAP as u64;
     let read = input.by_ref().take(cap).read_until(b'\n', line);
-    match read.context("the puzzle file cannot be read")? {
+    match read? {
         0 => Ok(Line::End),
         LINE_CAP if line.last() != Some(&b'\n') => {
-            input
-                .skip_until(b'\n')
-                .context("the puzzle file cannot be read")?;
+            input.skip_until(b'\n')?;
             Ok(Line::TooLong)
         }
         _ => Ok(Line::Whole),
@@ -213,11 +230,11 @@ struct Columns {
 
 impl Columns {
     /// The columns of a file with this first line: its header, or a row with columns as Lichess has them.
-    fn of(line: &[u8]) -> anyhow::Result<Self> {
+    fn of(line: &[u8]) -> Result<Self, TableError> {
         let line = line.trim_ascii_start();
         let mut widest: Option<csv::StringRecord> = None;
         for delimiter in *b",;\t" {
-            let row = record(line, delimiter).context("the first line is no text of a table")?;
+            let row = record(line, delimiter).ok_or(TableError::NotText)?;
             if let Some(columns) = Self::named(&row, delimiter).or(Self::unnamed(&row, delimiter)) {
                 return Ok(columns);
             }
@@ -232,11 +249,7 @@ impl Columns {
         let missing = NAMES
             .iter()
             .find(|name| !row.iter().any(|cell| cell == **name));
-        bail!(
-            "RK-0225: the header has no column {}; expected Lichess's PuzzleId,FEN,Moves,Rating,…,Themes,… in the \
-             first line, or rows with these columns in this order",
-            missing.unwrap_or(&NAMES[0])
-        )
+        Err(TableError::Column(missing.unwrap_or(&NAMES[0])))
     }
 
     fn named(row: &csv::StringRecord, delimiter: u8) -> Option<Self> {
