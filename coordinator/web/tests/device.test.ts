@@ -109,15 +109,15 @@ describe("the processor computes", () => {
   test("if the network does not fit on the graphics card", async () => {
     const { load, choose } = setUp();
     load.mockRejectedValueOnce(new Error("out of memory."));
-    expect((await choose("gpu")).text)
-      .toBe("Your processor computes the network: the graphics card failed (out of memory).");
+    const text = "Your processor computes the network: the graphics card failed.";
+    expect(await choose("gpu")).toEqual({ device: "processor", text, isProblem: true, detail: "out of memory." });
     expect((await choose("gpu")).device, "it may be tried again").toBe("gpu");
   });
 
   test("if the graphics card fails in its trial", async () => {
     const { gpu, choose } = setUp({ gpu: new Fake(500) });
     setTimeout(() => gpu.fail(new Error("lost")), 100);
-    expect((await choose("gpu")).text).toContain("the graphics card failed (lost)");
+    expect(await choose("gpu")).toMatchObject({ device: "processor", isProblem: true, detail: "lost" });
     expect(gpu.isReleased).toBe(true);
   });
 
@@ -133,8 +133,9 @@ describe("the processor computes", () => {
 describe("a graphics card that is lost", () => {
   const lost: DeviceStatus = {
     device: "processor",
-    text: "Your processor computes the network: the graphics card stopped (lost).",
+    text: "Your processor computes the network: the graphics card stopped.",
     isProblem: true,
+    detail: "lost",
   };
 
   test("in a search is replaced by the processor, and the search goes on", async () => {

@@ -20,6 +20,8 @@ export interface DeviceStatus {
   readonly text: string;
   /** The visitor wanted the graphics card, or had it, and does not get it. */
   readonly isProblem: boolean;
+  /** What the graphics card said when it failed. */
+  readonly detail?: string;
 }
 
 /** The graphics card as a source of networks. */
@@ -80,6 +82,7 @@ export class DeviceNetwork implements Evaluator {
     this.announce(byProcessor("; the graphics card is tried"));
     let gpu: GpuNetwork | undefined;
     let obstacle: string | undefined;
+    let detail: string | undefined;
     try {
       obstacle = await this.source.obstacle(choice);
       if (obstacle === undefined) {
@@ -87,12 +90,13 @@ export class DeviceNetwork implements Evaluator {
         obstacle = await this.trial(choice, gpu);
       }
     } catch (error) {
-      obstacle = `the graphics card failed (${reason(error)})`;
+      obstacle = "the graphics card failed";
+      detail = messageOf(error);
     }
     if (number !== this.choices) return gpu && discard(gpu);
     if (gpu && obstacle === undefined) return this.take(gpu);
     if (gpu) discard(gpu);
-    this.announce(byProcessor(`: ${obstacle}`, choice === "gpu"));
+    this.announce(byProcessor(`: ${obstacle}`, choice === "gpu", detail));
   }
 
   async release(): Promise<void> {
@@ -136,7 +140,7 @@ export class DeviceNetwork implements Evaluator {
   private fallBack(gpu: GpuNetwork | undefined, error: unknown): void {
     if (!gpu || this.gpu !== gpu) return;
     this.drop(gpu);
-    this.announce(byProcessor(`: the graphics card stopped (${reason(error)})`, true));
+    this.announce(byProcessor(": the graphics card stopped", true, messageOf(error)));
   }
 
   private drop(gpu: GpuNetwork | undefined): void {
@@ -152,8 +156,8 @@ export class DeviceNetwork implements Evaluator {
   }
 }
 
-const byProcessor = (more = "", isProblem = false): DeviceStatus =>
-  ({ device: "processor", text: `Your processor computes the network${more}.`, isProblem });
+const byProcessor = (more = "", isProblem = false, detail?: string): DeviceStatus =>
+  ({ device: "processor", text: `Your processor computes the network${more}.`, isProblem, ...(detail && { detail }) });
 
 /** A graphics card that fails may never answer. */
 const discard = (gpu: GpuNetwork): void => void gpu.release().catch(() => {});
@@ -179,4 +183,4 @@ async function isWithin(milliseconds: number, work: Promise<unknown>): Promise<b
   return Promise.race([work.then(() => true), late]);
 }
 
-const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error)).replace(/\.$/, "");
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -20,8 +20,9 @@ export class DeviceField {
     });
   }
 
-  show({ device, text, isProblem }: DeviceStatus): void {
+  show({ device, text, isProblem, detail = "" }: DeviceStatus): void {
     this.line.textContent = text;
+    this.line.title = detail;
     this.line.dataset["device"] = device;
     this.line.classList.toggle("problem", isProblem);
   }
