@@ -12,7 +12,8 @@ let browser;
 let showcase;
 
 before(async () => {
-  [browser, showcase] = await Promise.all([launch(...SOFTWARE_WEBGPU), Showcase.start()]);
+  showcase = await Showcase.start();
+  browser = await launch(...SOFTWARE_WEBGPU);
 });
 
 after(async () => {
