@@ -95,7 +95,7 @@ async fn a_paused_worker_stands_still_and_goes_on_where_it_was(
     eventually("the worker stands still", still).await?;
     ensure!(worker.printed().contains("pausing"), "{}", worker.printed());
     worker.signal(Signal::SIGCONT)?;
-    wait_for_words(&worker, "going on after a pause").await?;
+    wait_for_words(&worker, "resumed after a pause").await?;
     wait_for_games(&site, 0).await?;
     let printed = worker.printed();
     worker.stop()?;

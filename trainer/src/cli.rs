@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use rookery_common::command_line::{LogFormat, SHARED};
 
 use crate::commands::{
-    bench, export, import, init, ladder, matches, run, submit, train, warm_start,
+    bench, export, grow, import, init, ladder, matches, run, submit, train, warm_start,
 };
 
 /// The operator's program of a Rookery training effort: it makes networks, trains them on the
@@ -73,6 +73,8 @@ pub enum Command {
     Bench(bench::BenchArgs),
     /// Write a network for other programs.
     Export(export::ExportArgs),
+    /// Make a larger network that plays as a smaller one does, to train on from.
+    Grow(grow::GrowArgs),
 }
 
 #[cfg(test)]

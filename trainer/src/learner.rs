@@ -88,6 +88,20 @@ impl Learner {
         resumed
     }
 
+    /// Grows the network to at least these blocks and filters; it computes what it did, and the optimiser
+    /// begins anew. `seed` gives the new weights. Whether it was smaller.
+    ///
+    /// # Errors
+    ///
+    /// What [`Weights::grown`] and [`Trainer::new`] give.
+    pub fn grow(&mut self, blocks: u32, filters: u32, seed: u64) -> Result<bool, TrainError> {
+        let Some(grown) = self.trainer.latest()?.grown(blocks, filters, seed)? else {
+            return Ok(false);
+        };
+        *self = Self::new(&grown, &self.params, self.compute)?;
+        Ok(true)
+    }
+
     /// The averaged weights, as they are exported, to measure with.
     ///
     /// # Errors

@@ -46,8 +46,10 @@ impl RunParams {
     ///
     /// [`TextError`], the first thing that is wrong.
     pub fn from_text(text: &str) -> Result<Self, TextError> {
-        let params = read(text, Self::check)?;
+        let mut params = read(text, Self::check)?;
         params.check_effect()?;
+        // It never counts, and a file that names another part of the search would seem to ask for it.
+        params.matches.search.noise = None;
         Ok(params)
     }
 

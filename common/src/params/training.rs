@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::range::{ParamsError, inside, within, within_u64};
 use super::sampling::{CutOff, Sampling, SourceWeights};
-use crate::network::AuxiliaryHead;
+use crate::network::{AuxiliaryHead, NetworkSpec, SpecError};
 
 /// Most positions or steps that a parameter may ask for.
 const MOST: u64 = 1_000_000_000_000;
@@ -64,6 +64,9 @@ pub struct TrainingParams {
     /// Decay of the averaged weights that are exported, for each step, 0 to 0.999999; 0 exports the
     /// last weights.
     pub ema_decay: f64,
+    /// Steps, 0 to 10^12, and the shape, blocks x filters, that the network in training grows to with the
+    /// first candidate after them. What is as large already does not change.
+    pub grow: Vec<(u64, String)>,
 }
 
 impl Default for TrainingParams {
@@ -91,6 +94,7 @@ impl Default for TrainingParams {
             sources: None,
             gradient_clip: Some(10.0),
             ema_decay: 0.99,
+            grow: Vec::new(),
         }
     }
 }
@@ -237,6 +241,13 @@ impl TrainingParams {
         }
     }
 
+    /// Blocks and filters that the network in training has at least after so many steps, if any are asked for.
+    pub fn least_shape(&self, step: u64) -> Option<(u32, u32)> {
+        let due = self.grow.iter().filter(|(from, _)| *from <= step);
+        let shapes = due.filter_map(|(_, shape)| sizes(shape).ok());
+        shapes.reduce(|(blocks, filters), (b, f)| (blocks.max(b), filters.max(f)))
+    }
+
     /// Checks every parameter against its range.
     ///
     /// # Errors
@@ -269,8 +280,23 @@ impl TrainingParams {
         if let Some(norm) = self.gradient_clip {
             within("gradient_clip", norm, 1e-6, 1e9)?;
         }
-        within("ema_decay", self.ema_decay, 0.0, 0.999_999)
+        within("ema_decay", self.ema_decay, 0.0, 0.999_999)?;
+        for (place, (step, shape)) in self.grow.iter().enumerate() {
+            within_u64(&format!("grow[{place}][0]"), *step, 0, MOST)?;
+            sizes(shape).map_err(|error| ParamsError {
+                path: format!("grow[{place}][1]"),
+                problem: format!("cannot be: {error}"),
+            })?;
+        }
+        Ok(())
     }
+}
+
+/// Blocks and filters of a shape.
+fn sizes(shape: &str) -> Result<(u32, u32), SpecError> {
+    let spec = NetworkSpec::from_shape(shape)?;
+    let body = spec.body()?;
+    Ok((body.blocks, body.filters))
 }
 
 impl WindowParams {
@@ -381,6 +407,28 @@ mod tests {
         assert!((rate.at(10) - 0.1).abs() < 1e-12);
         assert!((rate.at(150) - 0.01).abs() < 1e-12);
         assert!((rate.at(200) - 0.005).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_shape_grows_and_never_shrinks() {
+        let shapes = [(0, "4x32"), (100, "6x16"), (200, "10x128")];
+        let params = TrainingParams {
+            grow: shapes.map(|(step, shape)| (step, shape.to_owned())).into(),
+            ..TrainingParams::default()
+        };
+        params.check().unwrap();
+        let sizes = [0, 99, 100, 200].map(|step| params.least_shape(step));
+        assert_eq!(sizes, [(4, 32), (4, 32), (6, 32), (10, 128)].map(Some));
+        assert_eq!(TrainingParams::default().least_shape(7), None);
+        for (shape, told) in [("large", "large"), ("4x33", "33"), ("0x8", "blocks")] {
+            let params = TrainingParams {
+                grow: vec![(0, "1x8".to_owned()), (5, shape.to_owned())],
+                ..TrainingParams::default()
+            };
+            let error = params.check().unwrap_err();
+            assert_eq!(error.path, "grow[1][1]");
+            assert!(error.problem.contains(told), "{error}");
+        }
     }
 
     #[test]

@@ -25,8 +25,8 @@ pub enum RunCommand {
     Create(CreateArgs),
     /// List the runs.
     List(ListArgs),
-    /// Show a run with its parameters as JSON.
-    Show(NameArgs),
+    /// Show a run with its parameters as JSON, or its parameters as a file for `run set --params`.
+    Show(ShowArgs),
     /// Hand out no more jobs of a run. Chunks of earlier jobs are still taken.
     Pause(NameArgs),
     /// Hand out jobs of a run again.
@@ -114,6 +114,16 @@ pub struct ListArgs {
 pub struct NameArgs {
     /// The run's name.
     pub name: RunName,
+}
+
+/// `run show`
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    /// The run's name.
+    pub name: RunName,
+    /// Print the parameters alone, as `run create` and `run set` take them with --params.
+    #[arg(long)]
+    pub params: bool,
 }
 
 /// `run set`
@@ -216,6 +226,10 @@ async fn dispatch(
             say(&format!("Run {name} is created."))
         }
         RunCommand::List(args) => list(db, &args).await,
+        RunCommand::Show(args) if args.params => {
+            let text = db.run(&args.name).await?.params.to_text()?;
+            say(text.trim_end())
+        }
         RunCommand::Show(args) => say_json(&db.run(&args.name).await?),
         RunCommand::Pause(args) => set_status(db, &args.name, RunStatus::Paused).await,
         RunCommand::Open(args) => set_status(db, &args.name, RunStatus::Open).await,

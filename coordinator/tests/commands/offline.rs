@@ -140,6 +140,24 @@ fn a_minimum_version_ends_together_with_its_date() {
 }
 
 #[test]
+fn parameters_are_shown_as_a_file_that_is_taken_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let given = "[matches.search]\nvisits = 33\n\n[training]\ngrow = [[5, \"6x64\"]]\n";
+    std::fs::write(folder.join("given.toml"), given).unwrap();
+    done(folder, &["run", "create", "main", "--params", "given.toml"]);
+    let shown = done(folder, &["run", "show", "main", "--params"]);
+    assert!(
+        shown.contains("visits = 33") && shown.contains("6x64"),
+        "{shown}"
+    );
+    std::fs::write(folder.join("shown.toml"), &shown).unwrap();
+    done(folder, &["run", "set", "main", "--params", "shown.toml"]);
+    assert_eq!(done(folder, &["run", "show", "main", "--params"]), shown);
+    assert!(!shown.contains("[matches.search.noise]"), "{shown}");
+}
+
+#[test]
 fn a_ledger_is_backed_up_and_restored() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -76,7 +76,13 @@ impl FromStr for Server {
                 .is_some_and(|start| start.eq_ignore_ascii_case(scheme))
         };
         if !SCHEMES.into_iter().any(begins) {
-            return Err(refuse("it must begin with http:// or https://"));
+            let needed = "it must begin with http:// or https://";
+            let bare = !text.contains("://") && !text.contains('@');
+            let meant = bare.then(|| candidates(text).ok()).flatten();
+            return Err(match meant.as_deref() {
+                Some([.., likely]) => refuse(&format!("{needed}, perhaps {likely}")),
+                _ => refuse(needed),
+            });
         }
         let mut url = Url::parse(text).map_err(|error| refuse(&error.to_string()))?;
         cut_page(&mut url);
@@ -212,6 +218,18 @@ mod tests {
             let error = text.parse::<Server>().unwrap_err().to_string();
             assert!(error.contains("https://rookery.example.org"), "{error}");
             assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_address_without_its_beginning_is_named_with_it() {
+        for (text, meant) in [
+            ("localhost:8080", "perhaps http://localhost:8080)"),
+            ("chess.example.org", "perhaps https://chess.example.org)"),
+            ("ftp://x", "begin with http:// or https://)"),
+        ] {
+            let error = text.parse::<Server>().unwrap_err().to_string();
+            assert!(error.contains(meant), "{error}");
         }
     }
 

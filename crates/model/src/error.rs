@@ -41,6 +41,12 @@ pub enum ModelError {
         /// The shape that the specification asks for.
         expected: Vec<u32>,
     },
+    /// Another block would change what the network computes.
+    #[error(
+        "a network with Mish cannot get more blocks and stay the same network; give it more filters, or \
+         begin one with ReLU"
+    )]
+    Grow,
     /// The weights are finite but so large that the network cannot be computed.
     #[error("tensor {0:?} is not finite once its normalisation is folded into it")]
     NotComputable(String),

@@ -8,6 +8,7 @@
 //! Rookery's file --io---> Weights --fold--> backends
 //!                <--io---  ^   |
 //! random numbers --init----+   +--export_weights--> lc0, onnx
+//! smaller Weights --growth-+
 //! Lc0's file ------lc0-----+
 //! ```
 //!
@@ -34,6 +35,7 @@ pub mod error;
 mod export_weights;
 pub mod files;
 pub mod folding;
+mod growth;
 pub mod included;
 mod init;
 pub mod io;

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod export;
 pub mod flags;
+pub mod grow;
 pub mod import;
 pub mod init;
 pub mod ladder;
@@ -48,6 +49,7 @@ pub fn execute(cli: Cli) -> anyhow::Result<()> {
             Command::Import(args) => import::execute(&args),
             Command::Submit(args) => submit::execute(args, shutdown).await,
             Command::Export(args) => export::execute(&args),
+            Command::Grow(args) => grow::execute(&args),
         }
     });
     // Whatever still waits for a coordinator must not hold the end up.

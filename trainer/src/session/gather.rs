@@ -1,5 +1,7 @@
 //! Waiting for positions, and planning the next candidate once there are enough.
 
+use anyhow::Context as _;
+
 use super::begin::fetch_run;
 use super::state::{Phase, StepPlan, Training};
 use super::{Flow, Session};
@@ -35,6 +37,7 @@ impl Session {
         }
         drop(task);
         self.follow_rollback().await?;
+        self.grow()?;
         self.plan()?;
         Ok(Flow::On)
     }
@@ -60,6 +63,25 @@ impl Session {
         }
         let client = &self.around.client;
         self.follower.take_new(client, &mut self.intake).await
+    }
+
+    /// Grows the network in training to what the run asks for by now.
+    fn grow(&mut self) -> anyhow::Result<()> {
+        let step = self.state.step.saturating_sub(self.state.rate_from);
+        let Some((blocks, filters)) = self.state.params.least_shape(step) else {
+            return Ok(());
+        };
+        let seed = self.state.seed;
+        let learner = self.learner()?;
+        let before = learner.spec().shape();
+        let grown = learner.grow(blocks, filters, seed);
+        if grown.with_context(|| format!("the {before} network cannot grow (training.grow)"))? {
+            tracing::info!(
+                "the network in training grows from {before} to {}, and goes on from what it has learnt",
+                learner.spec().shape()
+            );
+        }
+        Ok(())
     }
 
     /// Fixes window and steps of the next candidate.

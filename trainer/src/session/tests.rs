@@ -278,3 +278,26 @@ async fn parameters_that_cannot_be_followed_are_named() {
     let error = format!("{:#}", resumed.unwrap_err());
     assert!(error.contains("training.window.max is 0"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_network_in_training_grows_where_the_run_asks_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    coordinator.set_params(TrainingParams {
+        grow: vec![(1, "2x16".to_owned())],
+        ..params()
+    });
+    coordinator.verdicts([NetworkStatus::Promoted, NetworkStatus::Promoted]);
+    for candidates in [1, 1] {
+        let one = Settings {
+            candidates: Some(candidates),
+            ..settings(dir.path())
+        };
+        session(&coordinator, one).await.unwrap();
+    }
+    let networks = coordinator.networks();
+    let shapes: Vec<_> = networks.iter().map(|n| n.spec.shape()).collect();
+    assert_eq!(shapes, ["1x8", "1x8", "2x16"]);
+    assert_eq!(networks[2].spec.parent, Some(networks[1].hash));
+    assert_eq!(networks[2].spec.training_step, 60);
+}

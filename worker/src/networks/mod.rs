@@ -29,6 +29,7 @@ pub use download::Download;
 pub use trial::{Trial, TrialError};
 
 use crate::api::{ApiError, Client};
+use crate::spool::error::advice;
 use crate::trust::TrustError;
 
 /// Files that are kept besides those in use.
@@ -41,7 +42,7 @@ pub enum NetworkError {
     #[error("a network could not be fetched: {0}")]
     Api(#[from] ApiError),
     /// A file could not be read or written.
-    #[error("cannot {action} {path}: {source}", path = path.display())]
+    #[error("cannot {action} {path}: {source}{}", advice(source), path = path.display())]
     File {
         /// What was tried.
         action: &'static str,

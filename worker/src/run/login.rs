@@ -133,7 +133,8 @@ async fn register(
     }
     let wanted = settings.name.clone().unwrap_or_else(anonymous_name);
     let (machine, invitation) = (settings.worker.clone(), settings.invitation.clone());
-    let mut attempt = Attempt::begin(&settings.data_dir, wanted.clone(), machine, invitation)?;
+    let (folder, server) = (&settings.data_dir, client.server());
+    let mut attempt = Attempt::begin(folder, server, wanted.clone(), machine, invitation)?;
     let answer = match attempt.call(&client, retry, &wanted).await {
         Err(CallError::Fatal(error)) if attempt.is_second(&error) => {
             let name = attempt.other_name();
@@ -146,7 +147,13 @@ async fn register(
     };
     let new = match answer {
         Ok(new) => new,
-        Err(CallError::Interrupted) => return Ok(None),
+        Err(CallError::Interrupted) => {
+            // Without an unclear try, the name is still free for others: the next start may not take it for its own.
+            if attempt.before == Before::Nothing {
+                attempt.end()?;
+            }
+            return Ok(None);
+        }
         Err(CallError::Refused(error) | CallError::Fatal(error)) => {
             attempt.end()?;
             let elsewhere = tokens.address_of(&wanted);
@@ -210,7 +217,7 @@ pub(crate) fn advice(
             "RK-0403: the name {name:?} is taken at {server}: if it is yours, from another machine, copy that machine's \
              tokens.toml into this one's folder; else choose another with --name"
         ),
-        _ => format!("the name {name:?} could not be registered; choose with --name"),
+        _ => format!("the name {name:?} could not be registered; choose another with --name"),
     }
 }
 
@@ -253,18 +260,21 @@ fn cannot_register(server: &Server) -> String {
 impl Attempt {
     pub(crate) fn begin(
         data_dir: &Path,
+        server: &Server,
         name: String,
         machine: String,
         invitation: Option<String>,
     ) -> anyhow::Result<Self> {
         let marker = data_dir.join("registering");
+        // A name that was asked for at another address says nothing about this coordinator.
+        let wish = format!("{server} {name}");
         let earlier = std::fs::read_to_string(&marker).unwrap_or_default();
-        let before = if earlier == name {
+        let before = if earlier == wish {
             Before::SameName
         } else {
             Before::Nothing
         };
-        write_private(&marker, &name)?;
+        write_private(&marker, &wish)?;
         let user = NewUser {
             name,
             machine,
@@ -299,9 +309,11 @@ impl Attempt {
         let what = cannot_register(client.server());
         let in_doubt = AtomicBool::new(false);
         let call = || async {
+            // In doubt until it is answered: it may be interrupted before that.
+            let earlier = in_doubt.swap(true, Ordering::Relaxed);
             let answer = client.register(&user).await;
-            if answer.as_ref().is_err_and(ApiError::may_be_done) {
-                in_doubt.store(true, Ordering::Relaxed);
+            if !answer.as_ref().is_err_and(ApiError::may_be_done) {
+                in_doubt.store(earlier, Ordering::Relaxed);
             }
             answer
         };
@@ -408,6 +420,23 @@ mod tests {
             let (error, second) = tried(problems).await;
             assert!(!second, "{problems:?}: {error}");
         }
+    }
+
+    #[test]
+    fn a_name_that_was_asked_for_elsewhere_is_not_taken_for_ones_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let begin = |server: &str| {
+            let server: Server = server.parse().unwrap();
+            let (name, machine) = ("ann".to_owned(), "m".to_owned());
+            Attempt::begin(folder.path(), &server, name, machine, None).unwrap()
+        };
+        let (here, elsewhere) = ("http://127.0.0.1:1", "http://127.0.0.1:2");
+        assert!(begin(elsewhere).before == Before::Nothing);
+        assert!(begin(here).before == Before::Nothing);
+        let again = begin(here);
+        assert!(again.before == Before::SameName);
+        again.end().unwrap();
+        assert!(begin(here).before == Before::Nothing);
     }
 
     #[test]

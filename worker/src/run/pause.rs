@@ -34,7 +34,7 @@ async fn pause(
     listen(Signal::TSTP)?.recv().await;
     let mut wish_to_go_on = listen(Signal::CONT)?;
     tracing::info!(
-        "pausing: games stay in hand, the memory of {} is released; SIGCONT (`fg`) goes on",
+        "pausing: games stay in memory, {} is free for other programs; `fg` (SIGCONT) resumes",
         devices.names()
     );
     let paused = tokio::select! {
@@ -49,7 +49,7 @@ async fn pause(
             () = shutdown.reached(Phase::Finishing) => {}
         }
     }
-    tracing::info!("going on after a pause");
+    tracing::info!("resumed after a pause");
     Ok(())
 }
 

@@ -92,7 +92,8 @@ async fn register(
             None => choose_name(dialog, proposed.take().as_deref())?,
         };
         let (folder, machine) = (&wanted.data_dir, wanted.machine.clone());
-        let attempt = Attempt::begin(folder, chosen.clone(), machine, invitation.clone())?;
+        let server = client.server();
+        let attempt = Attempt::begin(folder, server, chosen.clone(), machine, invitation.clone())?;
         let error = match attempt.once(client).await? {
             Ok(new) => {
                 let stored = login::keep(&new, client.server(), tokens, folder)?;

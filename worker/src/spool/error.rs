@@ -53,7 +53,8 @@ impl SpoolError {
     }
 }
 
-fn advice(source: &std::io::Error) -> &'static str {
+/// What to do about a file that could not be written.
+pub(crate) fn advice(source: &std::io::Error) -> &'static str {
     match source.kind() {
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
             "; RK-0501: make room on the disk, finished games wait in memory"

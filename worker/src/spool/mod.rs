@@ -15,7 +15,7 @@
 
 pub mod actor;
 mod entry;
-mod error;
+pub(crate) mod error;
 mod frame;
 mod handle;
 mod job;

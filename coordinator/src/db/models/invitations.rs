@@ -28,7 +28,12 @@ pub(in crate::db) async fn create(
     .bind(draft.expires_at.map(Timestamp::as_millisecond))
     .fetch_one(&mut *conn)
     .await?;
-    let detail = format!("{}: {}", quantity(draft.uses, "use"), draft.note);
+    let uses = quantity(draft.uses, "use");
+    let detail = if draft.note.is_empty() {
+        uses
+    } else {
+        format!("{uses}: {}", draft.note)
+    };
     let act = Act {
         actor: &actor,
         action: Action::CreateInvitation,

@@ -19,10 +19,11 @@ pub struct Contestant {
 pub fn line(standing: &Standing) -> String {
     let tally = &standing.tally;
     let mut line = format!("+{} ={} -{}", tally.wins, tally.draws, tally.losses);
-    if let Some(elo) = tally.elo() {
+    // The score is that of the games. The one in the Elo estimate is pulled a little towards one half.
+    if let (Some(score), Some(elo)) = (tally.score(), tally.elo()) {
         line.push_str(&format!(
             ", score {:.1} %, Elo {:+.0} ({:+.0} to {:+.0})",
-            100.0 * elo.score,
+            100.0 * score,
             elo.elo,
             elo.low,
             elo.high

@@ -210,3 +210,30 @@ fn a_part_that_fails_fails_the_batch_and_the_next_one_is_answered() {
         assert_eq!(answer.values.len(), good.len());
     }
 }
+
+#[test]
+fn a_network_that_has_grown_computes_what_it_did() {
+    for (seed, spec) in specs().into_iter().enumerate() {
+        let weights = busy_weights(&spec, seed as u64);
+        let batch = random_batch(&spec, 3, seed as u64);
+        let expected = evaluate(&mut evaluator(&weights), &batch);
+        let body = spec.body().unwrap();
+        let more = if body.activation == Activation::Mish {
+            0
+        } else {
+            2
+        };
+        for (blocks, filters) in [
+            (body.blocks + more, 8),
+            (1, 2 * body.filters),
+            (body.blocks + more, 48),
+        ] {
+            let Some(grown) = weights.grown(blocks, filters, 5).unwrap() else {
+                continue;
+            };
+            let found = evaluate(&mut evaluator(&grown), &batch);
+            let what = format!("{blocks}x{filters} of {spec:?}");
+            assert_near(&found, &expected, 1e-4, &what);
+        }
+    }
+}
