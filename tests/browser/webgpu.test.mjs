@@ -88,7 +88,7 @@ describe("the graphics card", () => {
     assert.equal(await page.getAttribute("#computed", "data-device"), "gpu");
     await shot("play-webgpu");
     await page.reload();
-    await computes(page, "Your graphics card computes the network.");
+    await computes(page, /the graphics card is tried|Your graphics card computes/);
     assert.equal(await page.inputValue("#device"), "gpu");
     assert.deepEqual(complaints, []);
     await close();
@@ -97,7 +97,6 @@ describe("the graphics card", () => {
   test("that is lost while it thinks is replaced by the processor, and the game goes on", async () => {
     const { page, close } = await openBoard();
     await takeGpu(page);
-    await page.selectOption("#strength", "800");
     await type(page, "e4");
     await page.locator("#status", { hasText: "is thinking" }).waitFor();
     await page.evaluate(() => new BroadcastChannel("lose").postMessage("now"));
