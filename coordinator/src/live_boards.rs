@@ -20,8 +20,12 @@ const BOARDS: usize = 4;
 const MOST: usize = 64;
 /// How long a board without updates stays.
 const SILENCE: SignedDuration = SignedDuration::from_mins(3);
-/// Between two jobs that are looked up in the ledger, so that no number of workers that share costs it much.
+/// Least interval between two updates of a board: each goes to every listener. Workers send one in three seconds at most.
+const UPDATE_EVERY: SignedDuration = SignedDuration::from_secs(1);
+/// Least interval between two jobs that are looked up in the ledger, so that workers that share cost it little.
 const LOOK_UP_EVERY: SignedDuration = SignedDuration::from_secs(2);
+/// The same for one contributor, so that nobody takes all look-ups.
+const OWN_LOOK_UP_EVERY: SignedDuration = SignedDuration::from_secs(30);
 
 /// The boards that people watch.
 #[derive(Debug, Default)]
@@ -30,7 +34,8 @@ pub struct LiveBoards(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     boards: Vec<(LiveBoard, Timestamp)>,
-    next_look_up: Timestamp,
+    /// The last look-up of each contributor, for as long as it counts.
+    look_ups: Vec<(String, Timestamp)>,
 }
 
 impl LiveBoards {
@@ -50,20 +55,30 @@ impl LiveBoards {
     }
 
     /// Takes a board, if there is room for it or it is known already; whether it was taken.
+    ///
+    /// An update that comes too soon after the last one is not taken. In a full run a board makes room for one of
+    /// another contributor that has at least two fewer.
     pub fn take(&self, board: LiveBoard, now: Timestamp) -> bool {
         let mut state = self.lock();
         state.boards.retain(|(_, heard)| is_fresh(*heard, now));
         let boards = &mut state.boards;
-        if let Some(known) = boards.iter_mut().find(|(known, _)| known.job == board.job) {
-            *known = (board, now);
+        if let Some((known, heard)) = boards.iter_mut().find(|(known, _)| known.job == board.job) {
+            if is_within(UPDATE_EVERY, *heard, now) {
+                return false;
+            }
+            (*known, *heard) = (board, now);
             return true;
         }
         let of_run = boards.iter().filter(|(known, _)| known.run == board.run);
-        let has_room = of_run.count() < BOARDS && boards.len() < MOST;
-        if has_room {
+        if of_run.count() < BOARDS && boards.len() < MOST {
             boards.push((board, now));
+            return true;
         }
-        has_room
+        let surplus = surplus(boards, &board);
+        if let Some(place) = surplus {
+            boards[place] = (board, now);
+        }
+        surplus.is_some()
     }
 
     /// The board of a job as it was heard last.
@@ -73,19 +88,42 @@ impl LiveBoards {
         known.map(|(board, _)| board.clone())
     }
 
-    /// Whether another job may be looked up now.
-    fn may_look_up(&self, now: Timestamp) -> bool {
+    /// Whether another job of this contributor may be looked up now.
+    fn may_look_up(&self, contributor: &str, now: Timestamp) -> bool {
         let mut state = self.lock();
-        let may = state.next_look_up <= now && state.boards.len() < MOST;
+        let look_ups = &mut state.look_ups;
+        look_ups.retain(|(_, at)| is_within(OWN_LOOK_UP_EVERY, *at, now));
+        let may = look_ups
+            .iter()
+            .all(|(name, at)| name != contributor && !is_within(LOOK_UP_EVERY, *at, now));
         if may {
-            state.next_look_up = now.saturating_add(LOOK_UP_EVERY).unwrap_or(now);
+            look_ups.push((contributor.to_owned(), now));
         }
         may
     }
 }
 
+/// Where a board of the run stands that makes room for this one: of a contributor with at least two more.
+fn surplus(boards: &[(LiveBoard, Timestamp)], board: &LiveBoard) -> Option<usize> {
+    let count = |contributor: &str| {
+        let of_run = boards.iter().filter(|(known, _)| known.run == board.run);
+        of_run
+            .filter(|(known, _)| known.contributor == contributor)
+            .count()
+    };
+    let own = count(&board.contributor);
+    boards
+        .iter()
+        .position(|(known, _)| known.run == board.run && count(&known.contributor) > own + 1)
+}
+
 fn is_fresh(heard: Timestamp, now: Timestamp) -> bool {
-    now.duration_since(heard) <= SILENCE
+    is_within(SILENCE, heard, now)
+}
+
+/// Whether this time has not passed since then. A clock that was set back ends it.
+fn is_within(time: SignedDuration, since: Timestamp, now: Timestamp) -> bool {
+    (SignedDuration::ZERO..time).contains(&now.duration_since(since))
 }
 
 /// Shows a board that came with the heartbeat of a job, if there is room for it.
@@ -106,7 +144,7 @@ pub async fn share(
     }
     let board = match app.live_boards.known(job) {
         Some(known) => Some(gone_on(known, shared, positions)),
-        None if app.live_boards.may_look_up(now) => {
+        None if app.live_boards.may_look_up(&contributor.name, now) => {
             introduce(app, contributor, job, shared, positions).await?
         }
         None => None,
@@ -169,11 +207,15 @@ mod tests {
     use uuid::Uuid;
 
     fn board(job: u128, run: &str) -> LiveBoard {
+        board_of("ada", job, run)
+    }
+
+    fn board_of(contributor: &str, job: u128, run: &str) -> LiveBoard {
         LiveBoard {
             run: run.parse().unwrap(),
             job: JobId(Uuid::from_u128(job)),
             game: 0,
-            contributor: "ada".to_owned(),
+            contributor: contributor.to_owned(),
             white: NetworkNumber(3),
             black: NetworkNumber(2),
             positions: Vec::new(),
@@ -191,14 +233,64 @@ mod tests {
         assert!(!boards.take(board(4, "main"), start));
         assert!(boards.take(board(5, "other"), start));
         assert!(
-            boards.take(board(3, "main"), start + SILENCE),
+            boards.take(board(3, "main"), start + SILENCE - UPDATE_EVERY),
             "it is known"
         );
-        let later = start + SILENCE + SignedDuration::from_secs(1);
+        let later = start + SILENCE;
         assert!(boards.take(board(4, "main"), later));
         let shown = boards.of(&"main".parse().unwrap(), later);
         let jobs: Vec<u128> = shown.iter().map(|board| board.job.0.as_u128()).collect();
         assert_eq!(jobs, [3, 4]);
+    }
+
+    #[test]
+    fn nobody_has_all_boards_of_a_run() {
+        let boards = LiveBoards::default();
+        let now: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+        for job in 0..4 {
+            assert!(boards.take(board_of("mallory", job, "main"), now));
+        }
+        assert!(!boards.take(board_of("mallory", 4, "main"), now));
+        assert!(boards.take(board_of("ada", 5, "main"), now));
+        assert!(boards.take(board_of("ada", 6, "main"), now));
+        assert!(!boards.take(board_of("ada", 7, "main"), now));
+        assert!(!boards.take(board_of("mallory", 8, "main"), now));
+        let shown = boards.of(&"main".parse().unwrap(), now);
+        let of = |name| shown.iter().filter(|one| one.contributor == name).count();
+        assert_eq!((of("mallory"), of("ada")), (2, 2));
+    }
+
+    #[test]
+    fn updates_that_come_too_soon_are_not_told() {
+        let boards = LiveBoards::default();
+        let start: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+        let flood = (0..500).map(|n| start + SignedDuration::from_millis(10 * n));
+        let told = flood.filter(|now| boards.take(board(1, "main"), *now));
+        assert_eq!(told.count(), 5, "in five seconds");
+    }
+
+    #[test]
+    fn one_contributor_does_not_take_all_look_ups() {
+        let boards = LiveBoards::default();
+        let start: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+        assert!(boards.may_look_up("mallory", start));
+        assert!(!boards.may_look_up("ada", start));
+        let later = start + LOOK_UP_EVERY;
+        assert!(!boards.may_look_up("mallory", later));
+        assert!(boards.may_look_up("ada", later));
+        assert!(boards.may_look_up("mallory", start + OWN_LOOK_UP_EVERY));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_holds_nothing_up() {
+        let boards = LiveBoards::default();
+        let start: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+        assert!(boards.may_look_up("ada", start));
+        assert!(boards.take(board(1, "main"), start));
+        let before = start - SignedDuration::from_hours(1);
+        assert!(boards.may_look_up("ada", before));
+        assert!(boards.take(board(1, "main"), before));
+        assert_eq!(boards.of(&"main".parse().unwrap(), before).len(), 1);
     }
 
     #[test]

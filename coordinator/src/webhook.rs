@@ -12,6 +12,8 @@ use rookery_common::protocol::matches::MatchStatus;
 use rookery_common::text::without_secrets;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::config::SiteUrl;
@@ -20,6 +22,8 @@ use crate::config::SiteUrl;
 const ANSWER: Duration = Duration::from_secs(10);
 /// Attempts at one message.
 const ATTEMPTS: u32 = 4;
+/// Messages that may wait while the webhook does not answer.
+const WAITING: usize = 256;
 /// Pause before the second attempt; each further one is four times as long.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -73,18 +77,56 @@ impl Webhook {
     }
 }
 
+/// A message that waits to be told, with its event.
+type Waiting = (Event, String);
+
 /// Tells what happens at this coordinator until it stops.
 pub async fn keep_telling(app: App, webhook: Webhook) {
-    let mut own = app.events.subscribe_own();
+    let own = app.events.subscribe_own();
+    tell_all(own, app.site.as_ref(), &app.stopping, &webhook).await;
+}
+
+/// Events are read while the webhook is called. It may take minutes to answer, and the bus keeps only the newest.
+async fn tell_all(
+    own: broadcast::Receiver<Event>,
+    site: Option<&SiteUrl>,
+    stopping: &CancellationToken,
+    webhook: &Webhook,
+) {
+    let (queue, mut waiting) = mpsc::channel(WAITING);
+    let collecting = async {
+        tokio::select! {
+            () = stopping.cancelled() => {}
+            () = collect(own, site, queue) => {}
+        }
+    };
+    let telling = async {
+        while let Some((event, message)) = waiting.recv().await
+            && !stopping.is_cancelled()
+        {
+            webhook.tell(&event, &message).await;
+        }
+    };
+    tokio::join!(collecting, telling);
+}
+
+/// Queues what is to be told, until there are no more events.
+async fn collect(
+    mut own: broadcast::Receiver<Event>,
+    site: Option<&SiteUrl>,
+    queue: mpsc::Sender<Waiting>,
+) {
     loop {
-        let event = tokio::select! {
-            () = app.stopping.cancelled() => return,
-            event = own.recv() => event,
-        };
-        match event {
+        match own.recv().await {
             Ok(event) => {
-                if let Some(message) = message(&event, app.site.as_ref()) {
-                    webhook.tell(&event, &message).await;
+                let Some(message) = message(&event, site) else {
+                    continue;
+                };
+                if queue.try_send((event, message)).is_err() {
+                    tracing::warn!(
+                        waiting = WAITING,
+                        "An event is not told: too many wait for the webhook."
+                    );
                 }
             }
             Err(RecvError::Lagged(missed)) => {
@@ -142,14 +184,19 @@ mod tests {
     use axum::routing::post;
     use rookery_common::ids::{ContentHash, NetworkNumber};
     use serde_json::Value;
-    use tokio::sync::mpsc;
+    use tokio::sync::Semaphore;
 
     use super::*;
+    use crate::events::EventBus;
 
     fn promotion() -> Event {
+        promotion_of(12)
+    }
+
+    fn promotion_of(number: u32) -> Event {
         Event::Promotion {
             run: "main".parse().unwrap(),
-            number: NetworkNumber(12),
+            number: NetworkNumber(number),
             hash: ContentHash::of(b""),
         }
     }
@@ -207,6 +254,43 @@ mod tests {
             (&json!("news"), &json!("news"))
         );
         assert_eq!(body["event"]["number"], 12);
+        server.abort();
+    }
+
+    /// While the webhook hangs, more happens than the bus keeps.
+    #[tokio::test]
+    async fn what_happens_while_the_webhook_hangs_is_told_later() {
+        let (sent, mut got) = mpsc::unbounded_channel::<Value>();
+        let gate = Arc::new(Semaphore::new(0));
+        let held = Arc::clone(&gate);
+        let handler = move |Json(body): Json<Value>| {
+            let held = Arc::clone(&held);
+            sent.send(body).unwrap();
+            async move {
+                held.acquire().await.unwrap().forget();
+                StatusCode::NO_CONTENT
+            }
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let router = axum::Router::new().route("/hook", post(handler));
+        let server = tokio::spawn(async move { axum::serve(listener, router).await });
+        let webhook = Webhook::read(&format!("http://{address}/hook")).unwrap();
+        let (bus, stopping) = (EventBus::default(), CancellationToken::new());
+        let (own, stop) = (bus.subscribe_own(), stopping.clone());
+        let telling = tokio::spawn(async move { tell_all(own, None, &stop, &webhook).await });
+        bus.publish(promotion_of(1));
+        assert_eq!(got.recv().await.unwrap()["event"]["number"], 1);
+        bus.publish(promotion_of(2));
+        for _ in 0..5000 {
+            let run = "main".parse().unwrap();
+            bus.publish(Event::Ratings { run });
+            tokio::task::yield_now().await;
+        }
+        gate.add_permits(2);
+        assert_eq!(got.recv().await.unwrap()["event"]["number"], 2);
+        stopping.cancel();
+        telling.await.unwrap();
         server.abort();
     }
 }

@@ -290,6 +290,20 @@ describe("networks", () => {
   });
 });
 
+describe("without a graphics card", () => {
+  test("the processor computes, which the page says", () =>
+    on(PLAY, "play-processor", async (page) => {
+      const line = page.locator("#computed");
+      await line.filter({ hasText: "Your processor computes the network: the browser offers no graphics card." }).waitFor();
+      await page.selectOption("#device", "gpu");
+      await page.locator("#computed.problem").waitFor();
+      await page.selectOption("#device", "processor");
+      await line.filter({ hasText: /^Your processor computes the network\.$/ }).waitFor();
+      await type(page, "e4");
+      await movesAre(page, 2);
+    }));
+});
+
 describe("the board", () => {
   for (const colorScheme of ["light", "dark"]) {
     test(`fits a telephone and takes touches, ${colorScheme}`, () =>

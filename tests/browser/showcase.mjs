@@ -61,12 +61,15 @@ function findBrowser() {
   return found;
 }
 
-export function launch() {
+/** WebGPU on the processor: no test needs a graphics card. */
+export const SOFTWARE_WEBGPU = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader"];
+
+export function launch(...more) {
   return chromium.launch({
     executablePath: findBrowser(),
     args: [
       "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-      "--disable-background-networking", "--disable-component-update", "--disable-sync",
+      "--disable-background-networking", "--disable-component-update", "--disable-sync", ...more,
     ],
   });
 }

@@ -13,12 +13,17 @@ use std::str::FromStr;
 
 use super::{Puzzle, PuzzleError};
 use crate::chess::StartError;
+use crate::text::is_plain;
 
 /// Longest line that is read, in bytes; Lichess's longest are below 1,000.
 const LINE_CAP: usize = 16 << 10;
 
 /// Longest identifier of a puzzle.
 const ID_CAP: usize = 32;
+
+/// Most themes of a puzzle, and their longest name; Lichess has fewer than ten, of up to 20 characters.
+const THEMES_CAP: usize = 32;
+const THEME_CAP: usize = 40;
 
 /// What a text may begin with, before its first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -96,8 +101,10 @@ pub enum Skipped {
     NotText,
     /// A column is missing.
     MissingColumn,
-    /// The identifier is empty, too long, or came before.
+    /// The identifier is empty, too long, came before, or has characters that cannot be shown.
     BadId,
+    /// There are too many themes, or one is too long or has characters that cannot be shown.
+    BadThemes,
     /// The rating is not a number.
     BadRating,
     /// The FEN cannot be read, or describes an illegal position.
@@ -114,7 +121,8 @@ impl fmt::Display for Skipped {
             Self::TooLong => "the line is too long",
             Self::NotText => "the line is not UTF-8",
             Self::MissingColumn => "a column is missing",
-            Self::BadId => "the PuzzleId is empty, too long or repeated",
+            Self::BadId => "the PuzzleId is empty, too long, repeated or no plain text",
+            Self::BadThemes => "the Themes are too many, too long or no plain text",
             Self::BadRating => "the Rating is not a number",
             Self::BadPosition => "the FEN is not a legal position",
             Self::BadMoves => "a move of Moves is not legal",
@@ -298,8 +306,12 @@ impl Columns {
         if !filter.takes(rating, &themes) {
             return Ok(None);
         }
-        if id.is_empty() || id.len() > ID_CAP || !ids.insert(id.to_owned()) {
+        if id.is_empty() || id.len() > ID_CAP || !is_plain(id, ID_CAP) || !ids.insert(id.to_owned())
+        {
             return Err(Skipped::BadId);
+        }
+        if themes.len() > THEMES_CAP || !themes.iter().all(|theme| is_plain(theme, THEME_CAP)) {
+            return Err(Skipped::BadThemes);
         }
         if moves.len() > MOVES_CAP {
             return Err(Skipped::BadMoves);
@@ -412,6 +424,9 @@ mod tests {
             "s,k7/8/8/8/8/8/6R1/K6R b - - 0 1,a8b8,900,1,1,1,mateIn2,u,",
             &endless,
             &row("last", "900", "mateIn2"),
+            &row("esc\u{1b}[2J", "900", "mateIn2"),
+            &row("nul", "900", "mateIn2 a\0b"),
+            &row("many", "900", &"mateIn2 ".repeat(THEMES_CAP + 1)),
         ];
         let result = import(&rows, &filter());
         assert_eq!(result.puzzles.len(), 2);
@@ -419,7 +434,8 @@ mod tests {
         let expected = [
             (Skipped::TooLong, (1, 9)),
             (Skipped::MissingColumn, (1, 2)),
-            (Skipped::BadId, (1, 5)),
+            (Skipped::BadId, (2, 5)),
+            (Skipped::BadThemes, (2, 12)),
             (Skipped::BadRating, (1, 3)),
             (Skipped::BadPosition, (1, 6)),
             (Skipped::BadMoves, (1, 7)),

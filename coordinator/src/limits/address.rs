@@ -1,6 +1,6 @@
 //! Who is at the other end: the connection's address, or what a trusted proxy says of it.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use axum::http::{HeaderMap, header};
 use ipnet::IpNet;
@@ -27,6 +27,9 @@ pub enum ProxyHeader {
     Forwarded,
 }
 
+/// Clients whose address a proxy on this machine hides.
+const HIDDEN: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
 /// Proxies whose word is taken.
 #[derive(Debug, Clone, Default)]
 pub struct Proxies {
@@ -44,6 +47,9 @@ impl Proxies {
 
     /// The client of a request: the connection's other end, or, seen from there, the first address
     /// that is not a proxy. What stands before it in the header anyone can have written.
+    ///
+    /// Clients whose address a proxy hides (`for=unknown`) count as that proxy, or together as [`HIDDEN`] where the proxy
+    /// is this machine, which has no limits.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> ClientAddress {
         let mut client = peer.to_canonical();
         if !self.trust(client) {
@@ -54,8 +60,13 @@ impl Proxies {
             ProxyHeader::Forwarded => forwarded(headers),
         };
         for hop in hops.into_iter().rev() {
-            // What cannot be read was not written by a proxy that is known here.
-            let Some(hop) = hop else { break };
+            // What cannot be read was not written by a proxy that is known here, or hides the client.
+            let Some(hop) = hop else {
+                if client.is_loopback() {
+                    client = HIDDEN;
+                }
+                break;
+            };
             client = hop.to_canonical();
             if !self.trust(client) {
                 break;
@@ -139,7 +150,7 @@ pub fn hashed_block(address: IpAddr) -> Option<i64> {
         IpAddr::V4(address) => {
             let [first, second, ..] = address.octets();
             let shared = first == 100 && second & 0xc0 == 64;
-            address.is_private() || address.is_link_local() || shared
+            address.is_private() || address.is_link_local() || address.is_unspecified() || shared
         }
         IpAddr::V6(address) => address.is_unique_local() || address.is_unicast_link_local(),
     };
@@ -205,7 +216,10 @@ mod tests {
         assert_eq!(f(ProxyHeader::Forwarded), "2001:db8::5");
         let hidden = &["for=203.0.113.9, for=_hidden"];
         let answer = client(net, ProxyHeader::Forwarded, "127.0.0.1", hidden);
-        assert_eq!(answer, "127.0.0.1");
+        assert_eq!(answer, "0.0.0.0", "not this machine, which has no limits");
+        assert!(limited_as(HIDDEN).is_some() && hashed_block(HIDDEN).is_none());
+        let own = client(net, ProxyHeader::Forwarded, "127.0.0.1", &[]);
+        assert_eq!(own, "127.0.0.1");
     }
 
     #[test]

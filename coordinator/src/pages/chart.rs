@@ -472,12 +472,14 @@ impl Ticks {
 const MINUTES: [f64; 8] = [1.0, 5.0, 10.0, 30.0, 60.0, 180.0, 360.0, 720.0];
 /// Minutes of a day.
 const DAY: f64 = 1_440.0;
+/// Least gap between two numbers of an axis. Powers of ten far below it are 0, and gaps of 0 are without number.
+const FINEST: f64 = 1e-15;
 
 /// The smallest of 1, 2, 5, 10, 20, … (or tenths of these) that is not below `raw`; of days also some whole
 /// minutes.
 fn round_step(raw: f64, axis: Axis) -> f64 {
     let raw = if raw.is_finite() && raw > 0.0 {
-        raw
+        raw.max(FINEST)
     } else {
         1.0
     };
@@ -541,6 +543,33 @@ mod tests {
         let mut chart = Chart::new(ChartData { size, ..data }).unwrap();
         assert_eq!(chart.drawings.len(), 1);
         chart.drawings.remove(0)
+    }
+
+    /// A trainer reports what it likes, and a page with a million numbers on its axis ends the program.
+    #[test]
+    fn no_axis_has_many_numbers() {
+        let tiny = f64::from_bits(1);
+        let ends = [
+            0.0,
+            tiny,
+            3.0 * tiny,
+            1e-308,
+            1e-15,
+            1e-9,
+            0.1,
+            1.0,
+            1e6,
+            1e12,
+        ];
+        let ends = || ends.into_iter().flat_map(|end| [-end, end]);
+        for (low, high) in ends().flat_map(|low| ends().map(move |high| (low, high))) {
+            for axis in [Axis::Real, Axis::Whole, Axis::Days] {
+                if low <= high {
+                    let labels = labels(low, high, axis);
+                    assert!((1..=12).contains(&labels.len()), "{low} {high}: {labels:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -21,6 +21,8 @@ const POINTS: u32 = 7_200;
 
 /// Most points of a line: more than the pixels it is drawn on help nobody.
 const DRAWN: usize = 360;
+/// Most charts; a report has at most as many values.
+const CHARTS: usize = 64;
 
 /// Steps are far from the others if the way to them is so many times as long as these reach.
 const FAR: u64 = 10;
@@ -134,7 +136,7 @@ fn together(points: &[MetricPoint]) -> (&[MetricPoint], Option<u64>) {
     (&points[begin..end], stray.map(|point| point.step))
 }
 
-/// Values over steps, by name; losses first.
+/// Values over steps, by name; losses first. There are no more than [`CHARTS`]: each report may have names of its own.
 fn series(points: &[MetricPoint]) -> Vec<(String, Measured)> {
     let mut series: BTreeMap<(bool, &str), Measured> = BTreeMap::new();
     for point in points {
@@ -152,6 +154,7 @@ fn series(points: &[MetricPoint]) -> Vec<(String, Measured)> {
     }
     series
         .into_iter()
+        .take(CHARTS)
         .map(|((_, name), measured)| (name.to_owned(), measured))
         .collect()
 }
@@ -323,6 +326,18 @@ mod tests {
         let thin = thinned(&series[0].1.training);
         assert_eq!(thin.len(), 334);
         assert_eq!(thin[0], (1.0, 1.0), "the mean of steps 0, 1, 2");
+    }
+
+    /// Anybody may ask for the page; a report names what it likes.
+    #[test]
+    fn a_page_has_so_many_charts_whatever_reports_are_named() {
+        let points = (0..1000).map(|step| MetricPoint {
+            step,
+            values: [(format!("m{step}"), 1.0), ("policy_loss".to_owned(), 1.0)].into(),
+        });
+        let series = series(&points.collect::<Vec<_>>());
+        assert_eq!(series.len(), CHARTS);
+        assert_eq!(series[0].0, "policy_loss");
     }
 
     #[test]

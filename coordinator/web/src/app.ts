@@ -9,6 +9,7 @@ import { Engine } from "./engine/engine";
 import type { Report } from "./engine/report";
 import { AnalysisPanel } from "./ui/analysis";
 import { Board } from "./ui/board";
+import { DeviceField } from "./ui/device";
 import { element } from "./ui/elements";
 import { bindKeys, MoveField } from "./ui/keyboard";
 import { MoveSheet } from "./ui/moves";
@@ -32,7 +33,8 @@ export class App {
   private readonly side = element("side", HTMLSelectElement);
   private readonly fen = element("fen", HTMLElement);
   private readonly analyse = element("analyse", HTMLInputElement);
-  private readonly engine = new Engine();
+  private readonly engine = new Engine((status) => this.device.show(status));
+  private readonly device = new DeviceField((choice) => this.engine.choose(choice));
   private readonly panel = new AnalysisPanel();
   private readonly sheet = new MoveSheet((ply) => this.step(ply));
   private readonly board = new Board(element("frame", HTMLElement), element("board", HTMLElement), (move) => this.play(move));

@@ -1,3 +1,4 @@
+import * as ort from "onnxruntime-web/wasm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { legalMoves } from "../src/chess/moves";
 import { OnnxNetwork } from "../src/engine/network";
@@ -8,7 +9,7 @@ import { game } from "./games";
 describe.each(fixtures)("$network, as the worker evaluates it", (fixture) => {
   let network: OnnxNetwork;
   beforeAll(async () => {
-    network = await OnnxNetwork.load(model(fixture), fixture);
+    network = await OnnxNetwork.load({ ort, provider: "wasm", batchSizes: [] }, model(fixture), fixture);
   });
 
   test("priors and values, all positions in one batch", async () => {

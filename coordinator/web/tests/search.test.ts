@@ -35,7 +35,7 @@ interface Options {
 async function search(at: GameHistory, { visits, batch = 1, evaluator = new Uniform() }: Options) {
   const searcher = new Searcher(evaluator);
   searcher.comeTo(at);
-  await searcher.search(visits, batch, () => false, async () => {});
+  await searcher.search(visits, () => batch, () => false, async () => {});
   return { searcher, found: report(searcher, 3, 0)! };
 }
 
@@ -78,7 +78,7 @@ describe("a search", () => {
     const searcher = new Searcher(new Uniform());
     searcher.comeTo(GameHistory.fromFen());
     let looks = 0;
-    await searcher.search(1_000, 1, () => (looks += 1) > 10, async () => {});
+    await searcher.search(1_000, () => 1, () => (looks += 1) > 10, async () => {});
     expect(searcher.visits).toBeLessThan(20);
   });
 

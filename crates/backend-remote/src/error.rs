@@ -12,6 +12,9 @@ pub(crate) enum ConnectionError {
     /// Nothing has come although something had to.
     #[error("nothing was received for {} s", .0.as_secs_f32())]
     Silent(Duration),
+    /// The other side is there, and does not do what it was asked for.
+    #[error("no batch or network was answered for {} s: its device hangs", .0.as_secs_f32())]
+    Unanswered(Duration),
     /// A frame was begun and not finished.
     #[error("a frame was not finished within {} s", .0.as_secs_f32())]
     Stalled(Duration),

@@ -149,9 +149,12 @@ pub(crate) fn read_evaluations(
     });
     let values: Vec<Wdl> = values.collect();
     let logits: Vec<f32> = fields.rest().as_chunks().0.iter().map(number).collect();
-    let mut all = logits.iter().copied();
-    if !all.all(f32::is_finite) || !values.iter().all(|value| value.q().is_finite()) {
+    if !logits.iter().copied().all(f32::is_finite) {
         return Err(ConnectionError::protocol("evaluations that are not finite"));
+    }
+    if let Some(wrong) = values.iter().find(|value| !value.is_distribution()) {
+        let what = format!("a value of {wrong:?}, which is no distribution of results");
+        return Err(ConnectionError::protocol(what));
     }
     Ok(Evaluations { logits, values })
 }
@@ -249,6 +252,30 @@ mod tests {
         refused(&wrong);
     }
 
+    /// A search that reckons with such values is wrong, or never ends.
+    #[test]
+    fn values_that_are_no_probabilities_are_refused() {
+        let read = |win, draw, loss| {
+            let mut bytes = Vec::new();
+            write_evaluations(&[Wdl { win, draw, loss }], &[0.0], &mut bytes);
+            read_evaluations(&bytes, 1, 1)
+        };
+        assert!(read(0.2, 0.5, 0.3).is_ok());
+        // Of 16 bits.
+        assert!(read(0.201, 0.502, 0.3).is_ok());
+        for (win, draw, loss) in [
+            (0.5, f32::NAN, 0.2),
+            (1e38, 0.0, -1e38),
+            (3.0, 0.0, -2.0),
+            (0.2, 0.2, 0.2),
+            (0.0, 0.0, 0.0),
+            (f32::INFINITY, 0.0, 0.0),
+        ] {
+            let refused = read(win, draw, loss).unwrap_err().to_string();
+            assert!(refused.contains("no distribution"), "{refused}");
+        }
+    }
+
     proptest! {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..4000), positions in 1_u16..4) {
@@ -270,14 +297,12 @@ mod tests {
         }
 
         #[test]
-        fn evaluations_arrive_bit_for_bit(numbers in vec(-1e30_f32..1e30, 3..60)) {
-            let (values, logits) = numbers.split_at(numbers.len() / 2);
-            let triples = values.as_chunks::<3>().0.iter();
-            let values: Vec<Wdl> = triples.map(|[win, draw, loss]| Wdl { win: *win, draw: *draw, loss: *loss }).collect();
+        fn evaluations_arrive_bit_for_bit(qs in vec(-1_f32..=1.0, 0..20), logits in vec(-1e30_f32..1e30, 0..60)) {
+            let values: Vec<Wdl> = qs.into_iter().map(Wdl::from_score).collect();
             let mut bytes = Vec::new();
-            write_evaluations(&values, logits, &mut bytes);
+            write_evaluations(&values, &logits, &mut bytes);
             let read = read_evaluations(&bytes, values.len(), logits.len()).unwrap();
-            prop_assert_eq!((&read.values[..], &read.logits[..]), (&values[..], logits));
+            prop_assert_eq!((&read.values, &read.logits), (&values, &logits));
             prop_assert!(read_evaluations(&bytes, values.len() + 1, logits.len()).is_err());
             prop_assert!(read_evaluations(&bytes, values.len(), logits.len() + 1).is_err());
         }

@@ -77,6 +77,16 @@ impl Wdl {
         self.win - self.loss
     }
 
+    /// Whether these are three probabilities that add up to one, but for rounding: what a search can reckon with.
+    pub fn is_distribution(self) -> bool {
+        const ROUNDING: f32 = 0.01;
+        let shares = [self.win, self.draw, self.loss];
+        let are_shares = shares
+            .iter()
+            .all(|share| (-ROUNDING..=1.0 + ROUNDING).contains(share));
+        are_shares && (shares.iter().sum::<f32>() - 1.0).abs() <= ROUNDING
+    }
+
     /// This one but for `share` of it, 0 to 1, which is the other's.
     #[must_use]
     pub fn mixed(self, other: Self, share: f32) -> Self {

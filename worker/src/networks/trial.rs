@@ -49,8 +49,7 @@ impl Trial {
                 Ok(answer.values.first().copied().unwrap_or_default())
             });
             let (_, value) = tried?;
-            let sum = value.win + value.draw + value.loss;
-            if !(0.99..1.01).contains(&sum) {
+            if !value.is_distribution() {
                 return Err(TrialError::Value(value));
             }
         }

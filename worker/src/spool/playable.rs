@@ -1,6 +1,7 @@
 //! Which jobs can be played: whatever a coordinator sends is checked before it takes disk, memory
 //! or a thread.
 
+use rookery_common::chunk::Caps;
 use rookery_common::ids::ContentHash;
 use rookery_common::params::ParamsError;
 use rookery_common::protocol::jobs::{Job, Work};
@@ -26,6 +27,12 @@ pub enum JobError {
         openings: usize,
         /// Its games.
         games: u32,
+    },
+    /// A game begins after more moves than a chunk may have.
+    #[error("a game has {} before its first search", quantity(*moves, "move"))]
+    Moves {
+        /// How many.
+        moves: usize,
     },
     /// A parameter is outside its range.
     #[error("{0}")]
@@ -59,6 +66,10 @@ pub(super) fn check(job: &Job) -> Result<(), JobError> {
         Work::Match { params, .. } => params.check()?,
         Work::Audit { rules, .. } => rules.check()?,
     }
+    let longest = given_moves(&job.work).into_iter().max().unwrap_or(0);
+    if longest > Caps::default().plies {
+        return Err(JobError::Moves { moves: longest });
+    }
     let described = |hash: &ContentHash| job.networks.iter().any(|network| network.hash == *hash);
     match job
         .work
@@ -68,6 +79,21 @@ pub(super) fn check(job: &Job) -> Result<(), JobError> {
     {
         Some(hash) => Err(JobError::Network(hash)),
         None => Ok(()),
+    }
+}
+
+/// How many moves each game is given. To set one up takes time that grows with their square.
+fn given_moves(work: &Work) -> Vec<usize> {
+    match work {
+        Work::SelfPlay { openings, .. } => openings.iter().map(|one| one.moves.len()).collect(),
+        Work::Puzzles { puzzles, .. } => puzzles.iter().map(|one| one.moves.len()).collect(),
+        Work::Match { pairs, .. } => pairs.iter().map(|one| one.opening.moves.len()).collect(),
+        Work::Audit { tasks, .. } => {
+            let moves = tasks
+                .iter()
+                .map(|one| one.start.moves.len() + one.moves.len());
+            moves.collect()
+        }
     }
 }
 
@@ -98,6 +124,13 @@ mod tests {
             }
         });
         assert_eq!(error, "it has 4 openings for 3 games");
+        let error = said(|job| {
+            if let Work::SelfPlay { openings, .. } = &mut job.work {
+                let moves = vec!["g1f3".to_owned(); 400_000];
+                *openings = vec![Opening { fen: None, moves }];
+            }
+        });
+        assert!(error.contains("400000 moves"), "{error}");
         let error = said(|job| {
             if let Work::SelfPlay { params, .. } = &mut job.work {
                 params.search.visits = u32::MAX;

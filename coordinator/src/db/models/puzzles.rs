@@ -334,7 +334,7 @@ fn score_of(mut rows: Vec<ScoreRow>) -> PuzzleScore {
         }
     }
     let band = |group: &PuzzleGroup| Tasks {
-        rating: f64::from(lowest(&group.name) + RATING_BAND / 2),
+        rating: f64::from(lowest(&group.name)) + f64::from(RATING_BAND / 2),
         tried: group.tried,
         solved: group.solved,
     };
@@ -355,4 +355,18 @@ pub(in crate::db) async fn score_in(
 ) -> Result<PuzzleScore> {
     let run = runs::id_of(conn, run).await?;
     score(conn, run, i64::from(network.0)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rating_that_a_puzzle_can_have_is_scored() {
+        for rating in [1, 1500, u32::MAX] {
+            let row = ("rating".to_owned(), rating_band(rating), 4, 2);
+            let score = score_of(vec![row]);
+            assert_eq!(score.ratings.len(), 1, "{rating}");
+        }
+    }
 }

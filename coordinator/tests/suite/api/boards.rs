@@ -45,6 +45,26 @@ async fn a_shared_game_stands_on_the_runs_page_and_its_moves_are_told() {
     );
 }
 
+/// Each goes to everybody who listens: a contributor's flood would become a flood for all of them.
+#[tokio::test]
+async fn a_flood_of_boards_is_not_told_on() {
+    let app = started().await;
+    let job = app.lease(&app.alice).await;
+    let mut events = app.app.events.subscribe();
+    for _ in 0..50 {
+        let answer = beat(&app, &job, "e2e4").await;
+        assert_eq!(answer.status(), StatusCode::OK);
+    }
+    let mut boards = 0;
+    while let Ok(event) = events.try_recv() {
+        boards += usize::from(event.kind() == "board");
+    }
+    assert_eq!(boards, 1, "the clock stands still");
+    app.clock.advance_seconds(3);
+    beat(&app, &job, "e2e4 e7e5").await;
+    assert_eq!(events.try_recv().unwrap().kind(), "board");
+}
+
 #[tokio::test]
 async fn a_board_that_no_game_can_have_is_refused() {
     let app = started().await;

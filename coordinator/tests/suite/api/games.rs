@@ -182,6 +182,10 @@ async fn contributors_find_their_own_games() {
         let expected: Vec<GameInfo> = own.iter().skip(place + 1).take(1).cloned().collect();
         assert_eq!(next, expected);
     }
+    let least = i64::MIN;
+    for search in ["result=draw", "max_plies=9"] {
+        assert!(list(&format!("{search}&before={least}")).await.is_empty());
+    }
     for none in ["kind=match", "network=1", "match=1", "before=0"] {
         let found = list(&format!("contributor=alice&{none}")).await;
         assert!(found.is_empty(), "{none}");

@@ -3,6 +3,7 @@
 import { makeFen } from "chessops/fen";
 import type { NormalMove } from "chessops/types";
 import type { GameHistory } from "../chess/history";
+import type { DeviceChoice, DeviceStatus } from "./device";
 import type { NetworkFile, Player, Reply, Request } from "./protocol";
 import type { Report } from "./report";
 
@@ -25,13 +26,18 @@ export class Engine {
   private running: Running | undefined;
   private lastId = 0;
 
-  constructor() {
+  /** `announce` gets what computes the network, each time that changes. */
+  constructor(private readonly announce: (status: DeviceStatus) => void) {
     this.worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.receive(data));
     this.worker.addEventListener("error", () => {
       const error = new Error("The engine stopped. Reload the page to start it again.");
       this.loading?.reject(error);
       this.running?.reject(error);
     });
+  }
+
+  choose(choice: DeviceChoice): void {
+    this.send({ kind: "device", choice });
   }
 
   load(network: NetworkFile, progress: (received: number) => void): Promise<void> {
@@ -74,6 +80,8 @@ export class Engine {
 
   private receive(reply: Reply): void {
     switch (reply.kind) {
+      case "device":
+        return this.announce(reply.status);
       case "progress":
         return this.loading?.progress(reply.received);
       case "loaded":

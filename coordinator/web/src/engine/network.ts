@@ -1,6 +1,6 @@
 // A network as an ONNX model, evaluated by ONNX Runtime.
 
-import * as ort from "onnxruntime-web/wasm";
+import type * as ort from "onnxruntime-web/wasm";
 import type { NormalMove } from "chessops/types";
 import type { GameHistory } from "../chess/history";
 import { encodeInput, type InputEncoding, planes } from "../encoding/input";
@@ -19,21 +19,29 @@ const POLICY = "/output/policy";
 const WDL = "/output/wdl";
 const VALUE = "/output/value";
 
+/** ONNX Runtime for a device. */
+export interface Runtime {
+  readonly ort: typeof ort;
+  readonly provider: "wasm" | "webgpu";
+  /** Smaller batches are padded to the next of these sizes. */
+  readonly batchSizes: readonly number[];
+}
+
 export class OnnxNetwork implements Evaluator {
-  /** Positions evaluated so far, and the milliseconds that they took. */
-  evaluations = 0;
-  milliseconds = 0;
+  private constructor(
+    private readonly runtime: Runtime,
+    private readonly session: ort.InferenceSession,
+    private readonly encodings: Encodings,
+  ) {}
 
-  private constructor(private readonly session: ort.InferenceSession, private readonly encodings: Encodings) {}
-
-  static async load(model: Uint8Array, encodings: Encodings): Promise<OnnxNetwork> {
-    const session = await ort.InferenceSession.create(model, {
-      executionProviders: ["wasm"],
+  static async load(runtime: Runtime, model: Uint8Array, encodings: Encodings): Promise<OnnxNetwork> {
+    const session = await runtime.ort.InferenceSession.create(model, {
+      executionProviders: [runtime.provider],
       graphOptimizationLevel: "all",
       // Warnings would stand in the console of every visitor.
       logSeverityLevel: 3,
     });
-    return new OnnxNetwork(session, encodings);
+    return new OnnxNetwork(runtime, session, encodings);
   }
 
   release(): Promise<void> {
@@ -50,24 +58,21 @@ export class OnnxNetwork implements Evaluator {
   }
 
   async evaluate(batch: readonly Question[]): Promise<Evaluation[]> {
-    const begun = performance.now();
     const outputs = await this.session.run({ [INPUT]: this.tensor(batch) });
     const logits = numbers(outputs[POLICY]);
     const size = policySize(this.encodings.policy);
-    const evaluations = batch.map(({ indices }, position) => ({
+    return batch.map(({ indices }, position) => ({
       logits: Float32Array.from(indices, (index) => logits[position * size + index]!),
       value: valueOf(outputs, position),
     }));
-    this.evaluations += batch.length;
-    this.milliseconds += performance.now() - begun;
-    return evaluations;
   }
 
   private tensor(batch: readonly Question[]): ort.Tensor {
     const channels = planes(this.encodings.input);
-    const data = new Float32Array(batch.length * channels * 64);
+    const size = this.runtime.batchSizes.find((padded) => padded >= batch.length) ?? batch.length;
+    const data = new Float32Array(size * channels * 64);
     batch.forEach((question, index) => data.set(question.planes, index * channels * 64));
-    return new ort.Tensor("float32", data, [batch.length, channels, 8, 8]);
+    return new this.runtime.ort.Tensor("float32", data, [size, channels, 8, 8]);
   }
 }
 

@@ -1,6 +1,7 @@
 // What the page and its web worker say to each other.
 
 import type { NormalMove } from "chessops/types";
+import type { DeviceChoice, DeviceStatus } from "./device";
 import type { Encodings } from "./network";
 import type { Report } from "./report";
 
@@ -24,11 +25,13 @@ export interface SearchRequest {
 }
 
 export type Request =
+  | { readonly kind: "device"; readonly choice: DeviceChoice }
   | { readonly kind: "load"; readonly network: NetworkFile }
   | { readonly kind: "search"; readonly search: SearchRequest }
   | { readonly kind: "stop" };
 
 export type Reply =
+  | { readonly kind: "device"; readonly status: DeviceStatus }
   | { readonly kind: "progress"; readonly received: number }
   | { readonly kind: "loaded" }
   | { readonly kind: "not-loaded"; readonly message: string }

@@ -68,10 +68,13 @@ export class Searcher {
     this.rootProof = proofOfMoves(this.tree.edges);
   }
 
-  /** Evaluates the root, then visits its moves until `visits` are made, `stopped` holds, or the result is proven. */
+  /**
+   * Evaluates the root, then visits its moves until `visits` are made, `stopped` holds, or the result is proven.
+   * `batch` says how many leaves the next batch may have.
+   */
   async search(
     visits: number,
-    batch: number,
+    batch: () => number,
     stopped: () => boolean,
     progress: () => Promise<void>,
   ): Promise<void> {
@@ -81,7 +84,7 @@ export class Searcher {
       || (this.tree?.kind === "open" && this.visits >= visits);
     while (!stopped() && !isDone()) {
       const before = this.tree?.visits ?? 0;
-      const wanted = this.tree?.kind === "open" ? Math.min(batch, visits - this.visits) : 1;
+      const wanted = this.tree?.kind === "open" ? Math.min(batch(), visits - this.visits) : 1;
       const gathered = this.gather(wanted);
       try {
         const questions = gathered.leaves.map((leaf) => leaf.question);

@@ -1,35 +1,25 @@
 // The web worker: loads a network and searches, one position at a time. A new search ends the one before.
 
-import mjs from "onnxruntime-web/ort-wasm-simd-threaded.mjs?url";
-import wasm from "onnxruntime-web/ort-wasm-simd-threaded.wasm?url";
-import * as ort from "onnxruntime-web/wasm";
 import { makeFen } from "chessops/fen";
 import { GameHistory } from "../chess/history";
+import { type DeviceChoice, DeviceNetwork } from "./device";
 import { loadFile } from "./download";
+import { gpuObstacle, loadGpuNetwork } from "./gpu";
 import { OnnxNetwork } from "./network";
 import type { NetworkFile, Player, Reply, Request, SearchRequest } from "./protocol";
 import { report } from "./report";
+import { PROCESSOR } from "./runtime";
 import { Searcher } from "./searcher";
 
-/** Leaves a batch, and visits for each of them: short searches take smaller batches, which cost less strength. */
-const MOST_LEAVES = 8;
+/** Visits for each leaf of a batch: short searches take smaller batches, which cost less strength. */
 const VISITS_A_LEAF = 12;
 /** Milliseconds between two reports. */
 const REPORT_INTERVAL = 100;
 /** Lines of a report. */
 const LINES = 5;
 
-/** More threads gain little with small networks. */
-const MOST_THREADS = 4;
-
-// Threads share memory, which browsers allow to pages that are isolated from other origins, over HTTPS only. Half of the
-// processors are left to the rest of the machine.
-ort.env.wasm.wasmPaths = { mjs, wasm };
-ort.env.wasm.numThreads = crossOriginIsolated
-  ? Math.min(Math.max(Math.floor(navigator.hardwareConcurrency / 2), 1), MOST_THREADS)
-  : 1;
-
-let network: OnnxNetwork | undefined;
+let network: DeviceNetwork | undefined;
+let choice: DeviceChoice = "auto";
 let searchers = new Map<Player, Searcher>();
 /** The search that may go on. */
 let current: number | undefined;
@@ -39,6 +29,11 @@ let queue: Promise<void> = Promise.resolve();
 const reply = (message: Reply): void => postMessage(message);
 
 addEventListener("message", ({ data }: MessageEvent<Request>) => {
+  if (data.kind === "device") {
+    choice = data.choice;
+    void network?.choose(choice);
+    return;
+  }
   current = data.kind === "search" ? data.search.id : undefined;
   if (data.kind === "load") queue = queue.then(() => load(data.network));
   if (data.kind === "search") queue = queue.then(() => search(data.search));
@@ -47,10 +42,15 @@ addEventListener("message", ({ data }: MessageEvent<Request>) => {
 async function load(file: NetworkFile): Promise<void> {
   try {
     const bytes = await loadFile(file, (received) => reply({ kind: "progress", received }));
-    await network?.release();
-    network = await OnnxNetwork.load(bytes, file);
+    const previous = network;
+    network = undefined;
+    await previous?.release();
+    const source = { obstacle: gpuObstacle, load: () => loadGpuNetwork(bytes, file) };
+    const processor = await OnnxNetwork.load(PROCESSOR, bytes, file);
+    network = new DeviceNetwork(processor, source, (status) => reply({ kind: "device", status }));
     searchers = new Map();
     reply({ kind: "loaded" });
+    void network.choose(choice);
   } catch (error) {
     network = undefined;
     reply({ kind: "not-loaded", message: messageOf(error) });
@@ -61,14 +61,15 @@ async function search(request: SearchRequest): Promise<void> {
   const { id, player, visits } = request;
   try {
     if (!network) throw new Error("No network is loaded.");
-    const searcher = searchers.get(player) ?? new Searcher(network);
+    const evaluator = network;
+    const searcher = searchers.get(player) ?? new Searcher(evaluator);
     searchers.set(player, searcher);
     searcher.comeTo(gameOf(request));
-    const speed = speedometer(network);
+    const speed = speedometer(evaluator);
     const send = (isLast: boolean): void =>
       reply({ kind: "report", id, report: report(searcher, LINES, speed()), isLast });
     let reported = performance.now();
-    const leaves = Math.min(Math.max(Math.floor(visits / VISITS_A_LEAF), 1), MOST_LEAVES);
+    const leaves = (): number => Math.min(Math.max(Math.floor(visits / VISITS_A_LEAF), 1), evaluator.leaves);
     await searcher.search(visits, leaves, () => current !== id, async () => {
       if (performance.now() - reported > REPORT_INTERVAL) {
         reported = performance.now();
@@ -92,7 +93,7 @@ function gameOf({ start, moves }: SearchRequest): GameHistory {
 }
 
 /** Evaluations a second from now on. */
-function speedometer(network: OnnxNetwork): () => number {
+function speedometer(network: DeviceNetwork): () => number {
   const { evaluations, milliseconds } = network;
   return () => (1000 * (network.evaluations - evaluations)) / Math.max(network.milliseconds - milliseconds, 1);
 }

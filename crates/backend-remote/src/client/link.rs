@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::net::{Shutdown, TcpStream, ToSocketAddrs as _};
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rookery_common::ids::ContentHash;
 use rookery_engine::{Batch, Evaluations, Precision};
@@ -28,6 +28,10 @@ const GREETING_TIME: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_secs(20);
 /// How long a frame may take.
 const FRAME_TIME: Duration = Duration::from_secs(30);
+/// After so long without any answer while batches wait, the device hangs, although its server says that it is there.
+const ANSWER_TIME: Duration = Duration::from_secs(300);
+/// How long loading a network may take: a GPU may look for its fastest kernels first.
+const LOAD_TIME: Duration = Duration::from_secs(900);
 
 /// The answer to a part of a batch: evaluations, or why the device has none.
 pub(super) type PartAnswer = Result<Evaluations, String>;
@@ -51,8 +55,19 @@ struct LinkState(Mutex<Pending>);
 struct Pending {
     next: u32,
     parts: HashMap<u32, PendingPart>,
+    /// When a part was answered last.
+    answered: Option<Instant>,
     /// Why the connection is lost.
     lost: Option<String>,
+}
+
+impl Pending {
+    /// Whether parts wait and none was answered for long.
+    fn is_stuck(&self, now: Instant) -> bool {
+        let oldest = self.parts.values().map(|part| part.sent).min();
+        let since = oldest.max(self.answered).filter(|_| oldest.is_some());
+        since.is_some_and(|since| now.saturating_duration_since(since) > ANSWER_TIME)
+    }
 }
 
 #[derive(Debug)]
@@ -61,6 +76,7 @@ struct PendingPart {
     index: usize,
     positions: usize,
     moves: usize,
+    sent: Instant,
     to: Sender<(usize, PartAnswer)>,
 }
 
@@ -94,6 +110,7 @@ impl Link {
     ) -> Result<(Self, Offer), ConnectionError> {
         let stream = connect(address)?;
         stream.set_nodelay(true)?;
+        stream.set_write_timeout(Some(ANSWER_TIME))?;
         let mut reader = FrameReader::new(stream.try_clone()?, FRAME_TIME);
         let offer = greet(&stream, &mut reader, token)?;
         let shared = Arc::new(LinkState::default());
@@ -181,7 +198,10 @@ impl Link {
     }
 
     fn reply(&self, replies: &Receiver<NetworkReply>) -> Result<NetworkReply, NetworkError> {
-        replies.recv().map_err(|_| {
+        replies.recv_timeout(LOAD_TIME).map_err(|error| {
+            if error == RecvTimeoutError::Timeout {
+                self.close(&ConnectionError::Unanswered(LOAD_TIME).to_string());
+            }
             let closed = || ConnectionError::Closed.to_string();
             NetworkError::Lost(self.lost().unwrap_or_else(closed))
         })
@@ -208,6 +228,7 @@ impl Link {
             index,
             positions: part.len(),
             moves: moves.sum(),
+            sent: Instant::now(),
             to: to.clone(),
         };
         let id = {
@@ -297,6 +318,9 @@ fn read_all(
         if let Err(error) = handed {
             return error;
         }
+        if shared.lock().is_stuck(Instant::now()) {
+            return ConnectionError::Unanswered(ANSWER_TIME);
+        }
     }
 }
 
@@ -306,7 +330,9 @@ fn hand_out(
     to_negotiation: &Sender<NetworkReply>,
 ) -> Result<(), ConnectionError> {
     let part = |id: u32| {
-        let part = shared.lock().parts.remove(&id);
+        let mut pending = shared.lock();
+        pending.answered = Some(Instant::now());
+        let part = pending.parts.remove(&id);
         part.ok_or_else(|| ConnectionError::protocol("an answer to nothing that was asked"))
     };
     // The caller may have given up: then the answer is dropped.
@@ -334,4 +360,33 @@ fn hand_out(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_that_answers_nothing_is_stuck_and_a_slow_one_is_not() {
+        let begun = Instant::now();
+        let part = |sent| PendingPart {
+            index: 0,
+            positions: 1,
+            moves: 1,
+            sent,
+            to: channel().0,
+        };
+        let mut pending = Pending::default();
+        let late = begun + ANSWER_TIME + Duration::from_secs(1);
+        assert!(!pending.is_stuck(late), "nothing waits");
+        pending.answered = Some(begun);
+        assert!(!pending.is_stuck(late), "nothing waits any more");
+        pending.parts.insert(1, part(begun));
+        assert!(!pending.is_stuck(begun + ANSWER_TIME));
+        assert!(pending.is_stuck(late));
+        pending.answered = Some(begun + ANSWER_TIME / 2);
+        assert!(!pending.is_stuck(late), "others were answered");
+        pending.parts = HashMap::from([(2, part(late))]);
+        assert!(!pending.is_stuck(late + ANSWER_TIME));
+    }
 }

@@ -26,14 +26,14 @@ use crate::positions::read_positions;
 
 type Result<T> = std::result::Result<T, ConnectionError>;
 
-/// Serves a client until it leaves or breaks the rules. `greeting` is its slot until it is known.
-pub(super) fn serve(stream: &TcpStream, shared: &Arc<Shared>, greeting: ClientSlot) -> Result<()> {
+/// Serves a client until it leaves or breaks the rules. `number` is its connection's.
+pub(super) fn serve(stream: &TcpStream, shared: &Arc<Shared>, number: u64) -> Result<()> {
     let limits = shared.options.limits;
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(limits.write_time))?;
     let mut reader = FrameReader::new(stream.try_clone()?, limits.frame_time);
     greet(stream, &mut reader, shared)?;
-    drop(greeting);
+    shared.open().has_greeted(number);
     let Some(slot) = ClientSlot::take(&shared.clients, limits.clients) else {
         let why = format!("the device has {} clients already", limits.clients);
         return refuse(stream, ConnectionError::Refused(why));

@@ -5,7 +5,7 @@ mod connection;
 mod networks;
 mod queue;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroUsize;
@@ -45,7 +45,7 @@ impl Default for ServerOptions {
 pub struct Limits {
     /// Clients at once.
     pub clients: usize,
-    /// Connections that have not proved that they know the token.
+    /// Connections that have not proved that they know the token. The oldest is closed for one more.
     pub greetings: usize,
     /// Networks that are loaded at once.
     pub networks: usize,
@@ -124,7 +124,6 @@ struct Shared {
     options: ServerOptions,
     counters: Arc<Counters>,
     clients: Arc<AtomicUsize>,
-    greetings: Arc<AtomicUsize>,
     open: Mutex<OpenConnections>,
     is_stopped: AtomicBool,
 }
@@ -134,6 +133,35 @@ struct Shared {
 struct OpenConnections {
     next: u64,
     streams: HashMap<u64, TcpStream>,
+    /// Those that have not greeted, the oldest first.
+    greeting: VecDeque<u64>,
+}
+
+impl OpenConnections {
+    /// Adds a connection that is to greet, and gives its number. Where there are `most` of these, the oldest is closed:
+    /// whoever knows the token greets at once, and strangers who only connect keep nobody out.
+    fn add(&mut self, stream: TcpStream, most: usize) -> u64 {
+        while self.greeting.len() >= most.max(1)
+            && let Some(oldest) = self.greeting.pop_front()
+        {
+            if let Some(stream) = self.streams.get(&oldest) {
+                let _ = stream.shutdown(Shutdown::Both);
+            }
+        }
+        self.next += 1;
+        self.streams.insert(self.next, stream);
+        self.greeting.push_back(self.next);
+        self.next
+    }
+
+    fn has_greeted(&mut self, number: u64) {
+        self.greeting.retain(|one| *one != number);
+    }
+
+    fn remove(&mut self, number: u64) {
+        self.has_greeted(number);
+        self.streams.remove(&number);
+    }
 }
 
 /// What the device has computed.
@@ -198,7 +226,6 @@ impl Server {
             options,
             counters,
             clients: Arc::default(),
-            greetings: Arc::default(),
             open: Mutex::default(),
             is_stopped: AtomicBool::new(false),
         });
@@ -277,32 +304,22 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Starts a connection's thread; too many that do not prove who they are get none.
+/// Starts a connection's thread.
 fn begin(stream: TcpStream, from: SocketAddr, shared: &Arc<Shared>) -> io::Result<()> {
     let most = shared.options.limits.greetings;
-    let Some(greeting) = ClientSlot::take(&shared.greetings, most) else {
-        tracing::debug!("{from}: too many connections that have not greeted");
-        return Ok(());
-    };
-    let number = {
-        let mut open = shared.open();
-        open.next += 1;
-        let number = open.next;
-        open.streams.insert(number, stream.try_clone()?);
-        number
-    };
+    let number = shared.open().add(stream.try_clone()?, most);
     let thread = thread::Builder::new().name("device-client".to_owned());
     let of_thread = Arc::clone(shared);
     let spawned = thread.spawn(move || {
         tracing::info!("{from} has connected");
-        match connection::serve(&stream, &of_thread, greeting) {
+        match connection::serve(&stream, &of_thread, number) {
             Ok(()) => tracing::info!("{from} has left"),
             Err(error) => tracing::warn!("{from} was disconnected: {error}"),
         }
-        of_thread.open().streams.remove(&number);
+        of_thread.open().remove(number);
     });
     if spawned.is_err() {
-        shared.open().streams.remove(&number);
+        shared.open().remove(number);
     }
     spawned.map(drop)
 }

@@ -192,12 +192,17 @@ fn answers_to_something_else_are_not_taken() {
     let number = f32::NAN.to_le_bytes();
     let mut not_finite = vec![1, 0];
     (0..3 + 20).for_each(|_| not_finite.extend(number));
+    // Finite, but a search that adds them up never ends.
+    let mut huge = vec![1, 0];
+    let numbers = [1e38_f32, 0.0, -1e38].into_iter().chain([0.0; 20]);
+    numbers.for_each(|number| huge.extend(number.to_le_bytes()));
     for (id, evaluations) in [
         (1, &[1, 0, 1, 2][..]),
         (1, &[2; 14]),
         (1, &[]),
         (9, &[0, 0]),
         (1, &not_finite),
+        (1, &huge),
     ] {
         let answer = Reply::Evaluations { id, evaluations }.to_frame();
         let (address, lying) = liar(answer);
