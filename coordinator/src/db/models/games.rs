@@ -1,4 +1,6 @@
-//! Games as facts: entering, refusing repetitions, listing.
+//! Games as facts: entering, refusing repetitions, showing; [`list`] finds those of a filter.
+
+mod list;
 
 use std::collections::HashSet;
 
@@ -12,10 +14,12 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, GameRefusal, Result};
 use crate::db::models::accepted_chunk::AcceptedChunk;
 use crate::db::models::leases::JobRow;
-use crate::db::models::{runs, users};
+use crate::db::models::runs;
 use crate::db::sql::rows::{hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
 use crate::db::sql::statement::{LISTED, Statement, parts};
-use crate::db::types::{ChunkDraft, GameFact, GameFactDetail, GameFilter};
+use crate::db::types::{ChunkDraft, GameFact, GameFactDetail};
+
+pub(in crate::db) use list::list;
 
 /// Says which game of a chunk was counted before, by index or by content, if one was. Games of
 /// the chunk itself (`sequence`) that are in the ledger do not count.
@@ -263,209 +267,6 @@ const SELECT: &str = "SELECT g.id, r.name AS run, g.kind, g.white, g.black, g.ma
      FROM games g JOIN chunks c ON c.sequence = g.chunk JOIN runs r ON r.id = g.run_id
        JOIN users u ON u.id = c.user_id ";
 
-pub(in crate::db) async fn list(
-    conn: &mut AnyConnection,
-    filter: &GameFilter,
-) -> Result<Vec<GameInfo>> {
-    let run = match &filter.run {
-        Some(run) => Some(runs::id_of(conn, run).await?),
-        None => None,
-    };
-    let contributor = match &filter.contributor {
-        Some(name) => Some(users::id_of(conn, name).await?),
-        None => None,
-    };
-    let (sql, arguments) = chosen(filter, run, contributor)?.finish();
-    let rows: Vec<GameRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
-    rows.into_iter().map(GameRow::into_info).collect()
-}
-
-/// The query that chooses games. Anybody may ask for them, so no filter looks through all that there are.
-fn chosen(filter: &GameFilter, run: Option<i64>, contributor: Option<i64>) -> Result<Statement> {
-    let mut query = Statement::new(SELECT);
-    match (contributor, filter.network) {
-        (Some(user), _) => newest_of(&mut query, filter, run, user)?,
-        (None, None) => {
-            query.push("WHERE TRUE");
-            newest(&mut query, filter, run)?;
-        }
-        (None, Some(network)) if filter.kind == Some(WorkKind::Match) => {
-            of_matches(&mut query, filter, run, network)?;
-        }
-        (None, Some(network)) => {
-            // An index for each side: neither serves a condition that joins them by OR.
-            query.push("WHERE g.id IN (SELECT id FROM (");
-            of_side(&mut query, "white", network, filter, run)?;
-            query.push(") AS w UNION SELECT id FROM (");
-            of_side(&mut query, "black", network, filter, run)?;
-            query.push(") AS b) ORDER BY g.id DESC LIMIT ");
-            query.bind(i64::from(filter.limit))?;
-        }
-    }
-    Ok(query)
-}
-
-/// Adds all conditions for match games in which a network plays, and how many are wanted. Its matches lead to them: among
-/// its games there may be a thousand others for each.
-fn of_matches(
-    query: &mut Statement,
-    filter: &GameFilter,
-    run: Option<i64>,
-    network: NetworkNumber,
-) -> Result<()> {
-    let number = i64::from(network.0);
-    query.push("WHERE g.match_id IN (SELECT m.id FROM matches m WHERE (m.candidate = ");
-    query.bind(number)?.push(" OR m.opponent = ");
-    query.bind(number)?.push(")");
-    if let Some(run) = run {
-        query.push(" AND m.run_id = ").bind(run)?;
-        // With the plus no database takes the index of the run's games instead.
-        query.push(") AND +g.run_id = ").bind(run)?;
-    } else {
-        query.push(")");
-    }
-    newest(query, filter, None)
-}
-
-/// Adds a query for games that a network plays on one side, and how many are wanted. No index finds the kind among them, so
-/// it is looked for in the newest of them.
-fn of_side(
-    query: &mut Statement,
-    side: &'static str,
-    network: NetworkNumber,
-    filter: &GameFilter,
-    run: Option<i64>,
-) -> Result<()> {
-    let number = i64::from(network.0);
-    query.push("SELECT g.id FROM games g WHERE g.").push(side);
-    query.push(" = ").bind(number)?;
-    if filter.kind.is_some() {
-        query.push(" AND g.id >= COALESCE((SELECT n.id FROM games n WHERE n.");
-        query.push(side).push(" = ").bind(number)?;
-        if let Some(run) = run {
-            query.push(" AND n.run_id = ").bind(run)?;
-        }
-        if let Some(before) = filter.before {
-            query.push(" AND n.id < ").bind(before.0)?;
-        }
-        query.push(" ORDER BY n.id DESC LIMIT 1 OFFSET ");
-        query.bind(LOOKED_THROUGH)?.push("), 0)");
-    }
-    newest(query, filter, run)
-}
-
-/// Adds a filter's conditions but the network to those of a query, and how many games are wanted.
-fn newest(query: &mut Statement, filter: &GameFilter, run: Option<i64>) -> Result<()> {
-    if let Some(run) = run {
-        query.push(" AND g.run_id = ").bind(run)?;
-    }
-    match filter.kind {
-        Some(kind) => query.push(" AND g.kind = ").bind(kind.name())?,
-        // What audits search again are no games.
-        None => query.push(" AND g.kind <> 'audit'"),
-    };
-    narrow(query, filter)?;
-    let limit = i64::from(filter.limit);
-    query.push(" ORDER BY g.id DESC LIMIT ").bind(limit)?;
-    Ok(())
-}
-
-/// Adds all conditions for games that a contributor sent, and how many are wanted. Indexes lead to
-/// the contributor's newest chunks and from their jobs to the games: so many chunks hold as many
-/// games, but the first of them perhaps none before the one that is named.
-fn newest_of(
-    query: &mut Statement,
-    filter: &GameFilter,
-    run: Option<i64>,
-    user: i64,
-) -> Result<()> {
-    query.push("WHERE g.job_id = c.job_id AND c.sequence IN (SELECT k.sequence FROM chunks k");
-    query.push(" WHERE k.user_id = ").bind(user)?;
-    if let Some(run) = run {
-        // With the plus no database takes the index of the run's chunks instead.
-        query.push(" AND +k.run_id = ").bind(run)?;
-    }
-    match filter.kind {
-        Some(kind) => query.push(" AND k.kind = ").bind(kind.name())?,
-        None => query.push(" AND k.kind <> 'audit'"),
-    };
-    if let Some(before) = filter.before {
-        query.push(" AND k.sequence <= (SELECT b.chunk FROM games b WHERE b.id <= ");
-        query.bind(before.0)?.push(" ORDER BY b.id DESC LIMIT 1)");
-    }
-    if filter.network.is_some() || filter.match_id.is_some() || filter.is_searched() {
-        query.push(
-            " AND k.sequence >= COALESCE((SELECT l.sequence FROM chunks l WHERE l.user_id = ",
-        );
-        query.bind(user)?;
-        if let Some(before) = filter.before {
-            query.push(" AND l.sequence <= (SELECT b.chunk FROM games b WHERE b.id <= ");
-            query.bind(before.0)?.push(" ORDER BY b.id DESC LIMIT 1)");
-        }
-        query.push(" ORDER BY l.sequence DESC LIMIT 1 OFFSET ");
-        query.bind(CHUNKS_LOOKED_THROUGH)?.push("), 0)");
-        query.push(" AND EXISTS (SELECT 1 FROM games g WHERE g.job_id = k.job_id");
-        query.push(" AND g.chunk = k.sequence");
-        of_either(query, filter.network)?;
-        narrow(query, filter)?;
-        query.push(")");
-    }
-    let limit = i64::from(filter.limit);
-    query.push(" ORDER BY k.sequence DESC LIMIT ");
-    query.bind(limit + 1)?.push(")");
-    of_either(query, filter.network)?;
-    narrow(query, filter)?;
-    query.push(" ORDER BY g.id DESC LIMIT ").bind(limit)?;
-    Ok(())
-}
-
-/// Adds the condition that a network plays on either side.
-fn of_either(query: &mut Statement, network: Option<NetworkNumber>) -> Result<()> {
-    if let Some(network) = network {
-        let number = i64::from(network.0);
-        query.push(" AND (g.white = ").bind(number)?;
-        query.push(" OR g.black = ").bind(number)?.push(")");
-    }
-    Ok(())
-}
-
-/// How many games are looked through for what no index finds: where nearly all are drawn, wins are far apart.
-const LOOKED_THROUGH: i64 = 200_000;
-/// The same for chunks of a contributor, whose games are found by their jobs.
-const CHUNKS_LOOKED_THROUGH: i64 = 20_000;
-
-/// Adds the conditions on match, end, length and place in the list.
-fn narrow(query: &mut Statement, filter: &GameFilter) -> Result<()> {
-    if let Some(id) = filter.match_id {
-        query.push(" AND g.match_id = ").bind(id.0)?;
-    }
-    if let Some(before) = filter.before {
-        query.push(" AND g.id < ").bind(before.0)?;
-    }
-    if let Some(result) = filter.result {
-        query.push(" AND g.result = ").bind(name_of(&result)?)?;
-    }
-    if let Some(termination) = filter.termination {
-        query
-            .push(" AND g.termination = ")
-            .bind(name_of(&termination)?)?;
-    }
-    if let Some((least, most)) = filter.plies {
-        query.push(" AND g.plies >= ").bind(i64::from(least))?;
-        query.push(" AND g.plies <= ").bind(i64::from(most))?;
-    }
-    if filter.is_searched() {
-        query.push(" AND g.id >= ");
-        match filter.before {
-            Some(before) => query.bind(before.0.saturating_sub(LOOKED_THROUGH))?,
-            None => query
-                .push("(SELECT max(n.id) FROM games n) - ")
-                .bind(LOOKED_THROUGH)?,
-        };
-    }
-    Ok(())
-}
-
 /// The games before and after one, of its match or else of its run and kind.
 pub(in crate::db) async fn beside(
     conn: &mut AnyConnection,
@@ -503,53 +304,4 @@ pub(in crate::db) async fn one(conn: &mut AnyConnection, id: GameId) -> Result<G
         .await?;
     row.ok_or_else(|| DbError::NotFound(format!("game number {id}")))?
         .into_info()
-}
-
-#[cfg(test)]
-mod tests {
-    use sqlx::{AssertSqlSafe, Connection as _};
-
-    use super::*;
-
-    const SCHEMA: &str = include_str!("../../../migrations/sqlite/0100_ledger.sql");
-
-    /// How SQLite finds the games.
-    async fn plan(filter: &GameFilter, contributor: Option<i64>) -> String {
-        sqlx::any::install_default_drivers();
-        let mut conn = AnyConnection::connect("sqlite::memory:").await.unwrap();
-        sqlx::raw_sql(SCHEMA).execute(&mut conn).await.unwrap();
-        let (sql, arguments) = chosen(filter, Some(1), contributor).unwrap().finish();
-        let sql = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.0));
-        let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as_with(sql, arguments)
-            .fetch_all(&mut conn)
-            .await
-            .unwrap();
-        let steps = steps.into_iter().map(|(.., detail)| detail);
-        steps.collect::<Vec<_>>().join("; ")
-    }
-
-    /// A network has a thousand games of training for each match game, and anybody may ask for either.
-    #[tokio::test]
-    async fn no_filter_looks_through_all_games_of_a_network_or_contributor() {
-        let filter = |kind, network| GameFilter {
-            kind,
-            network,
-            limit: 50,
-            ..GameFilter::default()
-        };
-        let network = Some(NetworkNumber(3));
-        let of_matches = plan(&filter(Some(WorkKind::Match), network), None).await;
-        assert!(
-            of_matches.contains("games_of_match") && !of_matches.contains("games_of_white"),
-            "{of_matches}"
-        );
-        let of_kind = plan(&filter(Some(WorkKind::Puzzles), network), None).await;
-        for index in ["games_of_white", "games_of_black"] {
-            let bound = format!("n USING COVERING INDEX {index}");
-            assert!(of_kind.contains(&bound), "{of_kind}");
-        }
-        let of_contributor = plan(&filter(None, network), Some(7)).await;
-        let bound = "l USING COVERING INDEX chunks_of_user";
-        assert!(of_contributor.contains(bound), "{of_contributor}");
-    }
 }
