@@ -1,4 +1,4 @@
-//! Games as facts: entering, refusing repetitions, showing; [`list`] finds those of a filter.
+//! Games as facts: entering, refusing repetitions, showing. `list` finds those of a filter.
 
 mod list;
 
