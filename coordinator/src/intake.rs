@@ -24,6 +24,7 @@ use crate::db::{
     AuditOpinion, AuditedChunk, ChunkAccepted, ChunkDraft, DbError, GameFact, GameFactDetail,
     LeasedJob, Principal, RatingsState, scheduling,
 };
+use crate::openings::Opening;
 use crate::random;
 use crate::telemetry::{self, Underway};
 use crate::trust::compare::{self, AuditError};
@@ -377,6 +378,7 @@ fn fact(game: GameSummary, work: &Work) -> GameFact {
         result: game.end.result,
         termination: game.end.termination,
         plies: game.plies,
+        opening: Opening::of(game.first_positions.iter()),
         fingerprint,
         detail,
     }

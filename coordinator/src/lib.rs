@@ -46,6 +46,8 @@ pub mod intake;
 pub mod limits;
 pub mod live_boards;
 pub mod notices;
+pub mod opening_backfill;
+pub mod openings;
 pub mod pages;
 pub mod panics;
 pub mod random;

@@ -39,7 +39,6 @@ mod matches;
 mod measures;
 mod networks;
 mod opening_tree;
-mod openings;
 mod operator_log;
 mod play;
 mod puzzles;
@@ -67,7 +66,7 @@ pub use state::PagesState;
 
 /// Everything comes from the coordinator itself, and no script or style stands in a page.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
-    img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; \
+    img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; \
     frame-ancestors 'none'";
 
 /// Pages show what is so now.

@@ -431,6 +431,29 @@ describe("the other pages", () => {
         assert.equal(await overflows(page), false);
       }, { viewport: { width: 390, height: 800 } }));
   }
+  test("games can be chosen by their opening", () =>
+    on("/runs/main/games?kind=self-play", "games-opening", async (page) => {
+      const opening = page.locator("tbody td:nth-child(8) a").first();
+      const name = await opening.innerText();
+      await page.fill("#opening", name.toLowerCase());
+      await page.click("#by-opening button");
+      const chosen = new URL(page.url()).searchParams;
+      assert.deepEqual([chosen.get("opening"), chosen.get("kind")], [name.toLowerCase(), "self-play"]);
+      assert.equal(await page.inputValue("#opening"), name);
+      const names = await page.locator("tbody td:nth-child(8) a").allInnerTexts();
+      assert.ok(names.length >= 1 && names.every((one) => one === name), names.join());
+      assert.equal(await page.locator("tbody tr").count(), names.length);
+      const game = page.locator("tbody td:first-child a").first();
+      await game.click();
+      assert.match(await text(page, ".lead"), new RegExp(`Opening: ${name}`));
+      await page.goBack();
+      await page.fill("#opening", "no such");
+      await page.press("#opening", "Enter");
+      assert.match(await text(page, ".empty"), /No opening is called “no such”/);
+      await page.click("text=any opening");
+      assert.equal(new URL(page.url()).search, "?kind=self-play");
+    }));
+
 });
 
 describe("charts on a telephone", () => {

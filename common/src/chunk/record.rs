@@ -1,7 +1,7 @@
 //! Games in memory: what the engine produces, chunks carry, and the trainer learns from.
 
 use serde::{Deserialize, Serialize};
-use shakmaty::Move;
+use shakmaty::{Chess, Move, Position as _};
 use utoipa::ToSchema;
 
 use crate::chess::{GameEnd, GameHistory, StartError};
@@ -22,6 +22,28 @@ pub struct GameRecord {
     pub plies: Vec<PlyRecord>,
     /// How it ended.
     pub end: GameEnd,
+}
+
+/// Plies by which openings are named.
+const OPENING_PLIES: usize = 12;
+
+impl GameRecord {
+    /// Its positions from where it began over its first twelve plies, given ones and searched ones; none if its
+    /// start is no position.
+    pub fn first_positions(&self) -> Vec<Chess> {
+        let Ok(origin) = self.start.origin() else {
+            return Vec::new();
+        };
+        let given = self.start.moves.iter().copied();
+        let moves = given.chain(self.plies.iter().map(|ply| ply.played));
+        let mut positions = vec![origin.position().clone()];
+        for m in moves.take(OPENING_PLIES) {
+            let mut position = positions[positions.len() - 1].clone();
+            position.play_unchecked(m);
+            positions.push(position);
+        }
+        positions
+    }
 }
 
 /// What a game was played for.

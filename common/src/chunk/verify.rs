@@ -7,6 +7,8 @@
 
 use std::collections::HashSet;
 
+use shakmaty::Chess;
+
 mod audit;
 mod choice;
 mod searches;
@@ -71,6 +73,8 @@ pub struct GameSummary {
     pub played_on: Option<PlayedOn>,
     /// Of a self-play game: its searches in sums.
     pub searches: Option<SearchSums>,
+    /// Its positions over its first moves: openings are named by them.
+    pub first_positions: Vec<Chess>,
 }
 
 /// A chunk that passed every check that needs no ledger.
@@ -110,6 +114,7 @@ pub fn verify(bytes: &[u8], caps: &Caps, lease: &Lease<'_>) -> Result<VerifiedCh
             fingerprint: fingerprint::of(&game, lease.job, lease.work),
             played_on: resign_params(lease.work).and_then(|params| played_on::judge(&game, params)),
             searches: is_self_play(lease.work).then(|| SearchSums::of(&game)),
+            first_positions: game.first_positions(),
             kind: game.kind,
         });
     }

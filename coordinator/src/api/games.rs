@@ -27,6 +27,7 @@ use crate::app::App;
 use crate::archives::read_chunk;
 use crate::concurrency::ConcurrencyLimit;
 use crate::db::{DbError, GameFilter, SharedDatabase};
+use crate::openings::OpeningFilter;
 
 /// The media type of PGN.
 const PGN: &str = "application/vnd.chess-pgn";
@@ -66,6 +67,9 @@ struct GamesQuery {
     min_plies: Option<u32>,
     /// Only those of at most so many plies, among the same.
     max_plies: Option<u32>,
+    /// Only those with this opening: its ECO code, or its name without the variation (`B20`, `Sicilian Defense`). Needs a
+    /// run where there are several.
+    opening: Option<String>,
     /// Only those that the contributor of this name sent.
     contributor: Option<String>,
     /// Only games before this one.
@@ -81,6 +85,7 @@ impl GamesQuery {
         if let Some(name) = &self.contributor {
             check_sought(name)?;
         }
+        let opening = self.opening.as_deref().map(parse_opening).transpose()?;
         let (run, network) = self.run_and_network(app).await?;
         Ok(GameFilter {
             run,
@@ -90,6 +95,7 @@ impl GamesQuery {
             result: self.result,
             termination: self.termination,
             plies: ply_range(self.min_plies, self.max_plies),
+            opening,
             contributor: self.contributor,
             before: self.before,
             limit: self.limit.unwrap_or(ANSWER).clamp(1, LARGEST_ANSWER),
@@ -112,10 +118,19 @@ impl GamesQuery {
                     Ok((Some(found.run), Some(found.number)))
                 }
             },
-            (None, Some(_)) => Ok((Some(query.resolve(app).await?), None)),
-            (None, None) => Ok((query.run, None)),
+            (None, None) if self.opening.is_none() => Ok((query.run, None)),
+            (None, _) => Ok((Some(query.resolve(app).await?), None)),
         }
     }
+}
+
+fn parse_opening(text: &str) -> ApiResult<OpeningFilter> {
+    OpeningFilter::parse(text).ok_or_else(|| {
+        ApiError::bad_request(format!(
+            "no opening is called {text:?}: give an ECO code (B20), or a name without its variation \
+             (Sicilian Defense)"
+        ))
+    })
 }
 
 /// What these ends allow; none if neither is given.

@@ -22,13 +22,13 @@ use super::board::{Board, squares};
 use super::curve::{Curve, Judges};
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
-use super::openings::Opening;
 use super::rows::GameRow;
 use super::steps::{Search, Step, Steps};
 use super::text;
 use crate::api::games::record_at;
 use crate::archives::read_chunk;
 use crate::db::DbError;
+use crate::openings::Opening;
 
 /// What stands after the question mark.
 #[derive(Debug, Deserialize)]
@@ -166,7 +166,7 @@ pub(super) async fn viewer(
         cursor: (last as f64 / 160.0).max(0.2),
         search: step.search.clone(),
         rows: rows(&steps.positions),
-        opening: Opening::of(steps.positions.iter().map(|step| &step.position)),
+        opening: Opening::of(record.first_positions().iter()),
         beside,
         analysis: analysis(&steps, ply),
         json: json(&steps)?,

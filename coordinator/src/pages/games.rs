@@ -19,6 +19,7 @@ use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::GameRow;
 use crate::api::games::{listed, ply_range};
 use crate::db::GameFilter;
+use crate::openings::OpeningFilter;
 
 /// Games on a page.
 const GAMES: u32 = 50;
@@ -42,6 +43,8 @@ pub(super) struct GamesQuery {
     pub(super) min_plies: Option<u32>,
     /// Only games of at most so many plies.
     pub(super) max_plies: Option<u32>,
+    /// Only games with this opening: its ECO code or its name.
+    pub(super) opening: Option<String>,
 }
 
 #[derive(Template)]
@@ -58,6 +61,17 @@ struct GamesPage {
     lengths: Vec<Choice>,
     ends: Vec<Choice>,
     is_narrowed: bool,
+    /// Whether only the newest games are looked through.
+    is_searched: bool,
+    /// The other filters, which the form of the opening keeps.
+    kept: Vec<(&'static str, String)>,
+    families: Vec<&'static str>,
+    /// What is written for the opening, and whether there is such a one.
+    opening: Option<(String, bool)>,
+    /// The same games with any opening.
+    any_opening: String,
+    /// Whether openings of older games are not known yet.
+    is_unnamed: bool,
     games: Vec<GameRow>,
     /// Where the newest of them are a file.
     file: String,
@@ -71,12 +85,16 @@ pub(super) async fn list(
     name: Result<Path<RunName>, PathRejection>,
     query: Result<Query<GamesQuery>, QueryRejection>,
 ) -> Page {
-    let (Path(run), Query(query)) = (name?, query?);
+    let (Path(run), Query(mut query)) = (name?, query?);
+    // A form sends an empty text where nobody has written one.
+    query.opening.take_if(|text| text.trim().is_empty());
     let info = state.db.run(&run).await?;
     let contributor = query.contributor.as_deref();
     if contributor.is_some_and(|name| !is_user_name(name)) {
         return Err(PageError::not_found("No contributor has this name."));
     }
+    let written = query.opening.clone();
+    let opening = written.as_deref().and_then(OpeningFilter::parse);
     let filter = GameFilter {
         run: Some(run.clone()),
         kind: query.kind,
@@ -85,13 +103,24 @@ pub(super) async fn list(
         result: query.result,
         termination: query.termination,
         plies: ply_range(query.min_plies, query.max_plies),
+        opening,
         before: query.before,
         limit: GAMES,
         ..GameFilter::default()
     };
-    let games = listed(&state.db, &state.listing, filter).await?;
+    let is_searched = filter.is_searched();
+    let games = if written.is_some() && opening.is_none() {
+        Vec::new()
+    } else {
+        listed(&state.db, &state.listing, filter).await?
+    };
+    let is_unnamed = opening.is_some() && state.db.next_unnamed(None).await?.is_some();
     let path = format!("/runs/{run}/games");
     let chosen = filters(&query);
+    let with_any = GamesQuery {
+        opening: None,
+        ..query.clone()
+    };
     page(&GamesPage {
         layout: Layout::of(&state.presentation, &info, Tab::Games),
         worker_command: worker_command(state.registration, &address, &run),
@@ -102,6 +131,15 @@ pub(super) async fn list(
         is_narrowed: query.termination.is_some()
             || query.min_plies.is_some()
             || query.max_plies.is_some(),
+        is_searched,
+        kept: pairs(&with_any),
+        any_opening: href(&path, &filters(&with_any)),
+        families: OpeningFilter::families().collect(),
+        opening: written.map(|written| match opening {
+            Some(opening) => (opening.text().to_owned(), true),
+            None => (written, false),
+        }),
+        is_unnamed,
         file: format!("/api/v1/games/pgn?{chosen}run={run}"),
         next: next_page(&games, GAMES, &path, &chosen),
         games: GameRow::all(games, state.now()),
@@ -111,25 +149,38 @@ pub(super) async fn list(
     })
 }
 
+/// What chooses games, by the names that addresses have for it.
+fn pairs(query: &GamesQuery) -> Vec<(&'static str, String)> {
+    let number = |number: u32| number.to_string();
+    let result = query.result.map(|result| match result {
+        GameResult::WhiteWins => "white-wins",
+        GameResult::BlackWins => "black-wins",
+        GameResult::Draw => "draw",
+    });
+    let all = [
+        ("contributor", query.contributor.clone()),
+        ("network", query.network.map(|network| network.to_string())),
+        ("kind", query.kind.map(|kind| kind.name().to_owned())),
+        ("result", result.map(str::to_owned)),
+        (
+            "termination",
+            query.termination.map(|end| end.name().to_owned()),
+        ),
+        ("min_plies", query.min_plies.map(number)),
+        ("max_plies", query.max_plies.map(number)),
+        ("opening", query.opening.clone()),
+    ];
+    let given = all
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)));
+    given.collect()
+}
+
 /// The part of an address that chooses games, to which more can be added.
 fn filters(query: &GamesQuery) -> String {
-    let by = query.contributor.as_ref();
-    let by = by.map(|name| format!("contributor={}&", in_url(name)));
-    let with = query.network.map(|number| format!("network={number}&"));
-    let of = query.kind.map(|kind| format!("kind={}&", kind.name()));
-    let ended = query.result.map(|result| match result {
-        GameResult::WhiteWins => "result=white-wins&".to_owned(),
-        GameResult::BlackWins => "result=black-wins&".to_owned(),
-        GameResult::Draw => "result=draw&".to_owned(),
-    });
-    let why = query
-        .termination
-        .map(|termination| format!("termination={}&", termination.name()));
-    let least = query.min_plies.map(|plies| format!("min_plies={plies}&"));
-    let most = query.max_plies.map(|plies| format!("max_plies={plies}&"));
-    [by, with, of, ended, why, least, most]
-        .into_iter()
-        .flatten()
+    let pairs = pairs(query).into_iter();
+    pairs
+        .map(|(name, value)| format!("{name}={}&", in_url(&value)))
         .collect()
 }
 

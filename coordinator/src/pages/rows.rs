@@ -23,6 +23,8 @@ pub(super) struct GameRow {
     pub(super) result: &'static str,
     pub(super) reason: &'static str,
     pub(super) plies: u32,
+    /// The opening's code and name.
+    pub(super) opening: Option<(String, String)>,
     pub(super) contributor: String,
     pub(super) at: String,
     pub(super) ago: String,
@@ -42,6 +44,7 @@ impl GameRow {
             result: text::result(game.result),
             reason: game.termination.words(),
             plies: game.plies,
+            opening: game.eco.zip(game.opening),
             contributor: game.contributor,
             ago: text::ago(now, &game.accepted_at),
             at: game.accepted_at,

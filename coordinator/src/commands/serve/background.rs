@@ -14,7 +14,7 @@ use crate::storage_identity::{self, StorageIdentityError};
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
 use crate::webhook::{Webhook, keep_telling};
-use crate::{ratings, relay, retention, telemetry};
+use crate::{opening_backfill, ratings, relay, retention, telemetry};
 
 /// How often old observations are dropped and counts taken.
 const UPKEEP: Duration = Duration::from_secs(15);
@@ -30,16 +30,18 @@ pub(super) fn begin(app: &App, webhook: Option<Webhook>) -> Vec<JoinHandle<()>> 
         let telling = move || keep_telling(app.clone(), webhook.clone());
         tokio::spawn(again("The webhook", REST, telling))
     });
-    let [relay, planning, fitting, forgetting] = [app; 4].map(App::clone);
+    let [relay, planning, fitting, forgetting, naming] = [app; 5].map(App::clone);
     let relay = move || relay::relay(relay.clone());
     let planning = move || plan::keep_planning(planning.clone());
     let fitting = move || ratings::keep_fitting(fitting.clone());
     let forgetting = move || retention::keep_forgetting(forgetting.clone());
+    let naming = move || opening_backfill::keep_naming(naming.clone());
     let own = [
         tokio::spawn(again("The relay of events", REST, relay)),
         tokio::spawn(again("The planning of audits", REST, planning)),
         tokio::spawn(again("The fitting of ratings", REST, fitting)),
         tokio::spawn(again("The removal of old rows", REST, forgetting)),
+        tokio::spawn(again("The naming of openings", REST, naming)),
     ];
     own.into_iter().chain(telling).collect()
 }

@@ -1,6 +1,8 @@
-//! Games as facts: entering, refusing repetitions, showing. `list` finds those of a filter.
+//! Games as facts: entering, refusing repetitions, showing. `list` finds those of a filter, `openings` names what
+//! older builds did not.
 
 mod list;
+mod openings;
 
 use std::collections::HashSet;
 
@@ -20,6 +22,7 @@ use crate::db::sql::statement::{LISTED, Statement, parts};
 use crate::db::types::{ChunkDraft, GameFact, GameFactDetail};
 
 pub(in crate::db) use list::list;
+pub(in crate::db) use openings::{next_unnamed, set_openings};
 
 /// Says which game of a chunk was counted before, by index or by content, if one was. Games of
 /// the chunk itself (`sequence`) that are in the ledger do not count.
@@ -188,10 +191,11 @@ pub(in crate::db) async fn insert(
 async fn insert_rows(conn: &mut AnyConnection, rows: &[Row<'_>]) -> Result<u64> {
     let mut query = Statement::new(
         "INSERT INTO games (run_id, chunk, place, job_id, game_index, kind, white, black,
-           match_id, pair, puzzle, solved, result, termination, plies, fingerprint)",
+           match_id, pair, puzzle, solved, result, termination, plies, eco, opening, fingerprint)",
     );
     query.rows(rows, |row, Row { of, place, game }| {
         let own = particular(game, of.networks);
+        let named = own.kind != WorkKind::Audit;
         row.bind(of.job.run_id)?
             .bind(of.sequence)?
             .bind(*place as i64)?
@@ -207,6 +211,12 @@ async fn insert_rows(conn: &mut AnyConnection, rows: &[Row<'_>]) -> Result<u64> 
             .bind(name_of(&game.result)?)?
             .bind(name_of(&game.termination)?)?
             .bind(i64::from(game.plies))?
+            .bind(named.then(|| openings::code(game.opening)))?
+            .bind(
+                game.opening
+                    .filter(|_| named)
+                    .map(|opening| opening.family()),
+            )?
             .bind(game.fingerprint.map(|print| print.to_vec()))?;
         Ok(())
     })?;
@@ -229,6 +239,8 @@ struct GameRow {
     result: String,
     termination: String,
     plies: i64,
+    eco: Option<String>,
+    opening: Option<String>,
     contributor: String,
     hash: Vec<u8>,
     place: i64,
@@ -253,6 +265,8 @@ impl GameRow {
             result: named("result", &self.result)?,
             termination: named("termination", &self.termination)?,
             plies: to_u32("plies", self.plies)?,
+            eco: self.opening.is_some().then_some(self.eco).flatten(),
+            opening: self.opening,
             contributor: self.contributor,
             chunk: hash(&self.hash)?,
             place: to_u32("place", self.place)?,
@@ -262,7 +276,7 @@ impl GameRow {
 }
 
 const SELECT: &str = "SELECT g.id, r.name AS run, g.kind, g.white, g.black, g.match_id, g.puzzle,
-       g.solved, g.result, g.termination, g.plies, u.name AS contributor, c.hash, g.place,
+       g.solved, g.result, g.termination, g.plies, g.eco, g.opening, u.name AS contributor, c.hash, g.place,
        c.accepted_at
      FROM games g JOIN chunks c ON c.sequence = g.chunk JOIN runs r ON r.id = g.run_id
        JOIN users u ON u.id = c.user_id ";

@@ -18,14 +18,15 @@ use crate::db::error::Result;
 use crate::db::models::{archives, chunks, games, leases, matches, puzzles, ratings};
 use crate::db::sql::transactions::{read, write};
 use crate::db::types::{
-    Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, FitNumber, GameFilter,
-    JobCursor, JobsForgotten, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft, PuzzleSetInfo,
-    RatingBasis, RatingState, Rollback,
+    Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, ChunkPlace, FitNumber,
+    GameFilter, JobCursor, JobsForgotten, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft,
+    PuzzleSetInfo, RatingBasis, RatingState, Rollback,
 };
 use crate::db::use_cases::accept::ChunkUpload;
 use crate::db::use_cases::heartbeats::LeaseRenewal;
 use crate::db::use_cases::new_leases::PendingLease;
 use crate::db::use_cases::{retention, rollback};
+use crate::openings::Opening;
 use crate::telemetry::{self, LedgerUse};
 
 impl Database {
@@ -171,6 +172,23 @@ impl Database {
     }
 
     /// One game.
+    /// The newest chunk with games whose opening was not looked for, or the newest before one.
+    pub async fn next_unnamed(
+        &self,
+        before: Option<ChunkPlace>,
+    ) -> Result<Option<(ChunkPlace, ContentHash)>> {
+        read!(self.readers, games::next_unnamed(before))
+    }
+
+    /// Enters the openings of a chunk's games, in their order, where they are missing.
+    pub async fn set_openings(
+        &self,
+        chunk: ChunkPlace,
+        openings: Arc<[Option<Opening>]>,
+    ) -> Result<()> {
+        write!(self, part "openings", games::set_openings(chunk, openings))
+    }
+
     pub async fn game(&self, id: GameId) -> Result<GameInfo> {
         read!(self.readers, games::one(id))
     }

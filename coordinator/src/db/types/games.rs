@@ -11,6 +11,7 @@ use rookery_common::protocol::matches::RatingRow;
 use rookery_common::rating::AnchorElo;
 
 use crate::db::trust::AuditOpinion;
+use crate::openings::{Opening, OpeningFilter};
 use crate::trust::verdict::Auditor;
 
 /// A chunk that is verified and stored, to be entered into the ledger.
@@ -58,6 +59,8 @@ pub struct GameFact {
     pub termination: Termination,
     /// Searched plies.
     pub plies: u32,
+    /// What its first moves are called.
+    pub opening: Option<Opening>,
     /// The fingerprint that must be unique in the run, where it must.
     pub fingerprint: Option<[u8; 16]>,
     /// What is particular to its kind.
@@ -145,6 +148,8 @@ pub struct GameFilter {
     pub termination: Option<Termination>,
     /// Only those of so many plies, the lower and the upper end included.
     pub plies: Option<(u32, u32)>,
+    /// Only those that began so; the filter needs a run.
+    pub opening: Option<OpeningFilter>,
     /// Only those that the contributor of this name sent.
     pub contributor: Option<String>,
     /// Only games before this one.
@@ -156,9 +161,17 @@ pub struct GameFilter {
 impl GameFilter {
     /// Whether it asks for what no index finds.
     pub const fn is_searched(&self) -> bool {
-        self.result.is_some() || self.termination.is_some() || self.plies.is_some()
+        let by_player = self.network.is_some() || self.contributor.is_some();
+        self.result.is_some()
+            || self.termination.is_some()
+            || self.plies.is_some()
+            || (self.opening.is_some() && by_player)
     }
 }
+
+/// A chunk's place in the ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkPlace(pub i64);
 
 /// All games between two networks that count in the tallies of their matches, `a` having the lower number; results as `a` sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

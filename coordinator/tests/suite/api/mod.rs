@@ -29,6 +29,7 @@ mod newcomers;
 mod nonsense;
 mod notices;
 mod openapi;
+mod openings;
 mod pages;
 mod puzzles;
 mod quarantine;

@@ -43,6 +43,7 @@ fn game(index: u32, fingerprint: u128) -> GameFact {
         result: GameResult::Draw,
         termination: Termination::FiftyMove,
         plies: PLIES,
+        opening: None,
         fingerprint: Some(fingerprint.to_be_bytes()),
         detail: GameFactDetail::SelfPlay,
     }

@@ -3,7 +3,7 @@
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
-use sqlx::AnyConnection;
+use sqlx::{Any, AnyConnection, Encode, Type};
 
 use super::{GameRow, SELECT};
 use crate::db::error::Result;
@@ -11,6 +11,7 @@ use crate::db::models::{runs, users};
 use crate::db::sql::rows::name_of;
 use crate::db::sql::statement::Statement;
 use crate::db::types::GameFilter;
+use crate::openings::OpeningFilter;
 
 /// Games of a filter, newest first.
 pub(in crate::db) async fn list(
@@ -35,10 +36,13 @@ fn chosen(filter: &GameFilter, run: Option<i64>, contributor: Option<i64>) -> Re
     let mut query = Statement::new(SELECT);
     match (contributor, filter.network) {
         (Some(user), _) => newest_of(&mut query, filter, run, user)?,
-        (None, None) => {
-            query.push("WHERE TRUE");
-            newest(&mut query, filter, run)?;
-        }
+        (None, None) => match filter.opening.filter(|_| filter.match_id.is_none()) {
+            Some(opening) => of_opening(&mut query, opening, filter, run)?,
+            None => {
+                query.push("WHERE TRUE");
+                newest(&mut query, filter, run)?;
+            }
+        },
         (None, Some(network)) if filter.kind == Some(WorkKind::Match) => {
             of_matches(&mut query, filter, run, network)?;
         }
@@ -77,8 +81,31 @@ fn of_matches(
     newest(query, filter, None)
 }
 
-/// Adds a query for games that a network plays on one side, and how many are wanted. No index finds the kind among them, so
-/// it is looked for in the newest of them.
+/// Adds all conditions for games that began so, and how many are wanted.
+fn of_opening(
+    query: &mut Statement,
+    opening: OpeningFilter,
+    filter: &GameFilter,
+    run: Option<i64>,
+) -> Result<()> {
+    let (column, name) = column(opening);
+    query.push("WHERE g.").push(column);
+    query.push(" = ").bind(name)?;
+    if filter.kind.is_some() {
+        among_newest(query, (column, name), filter, run)?;
+    }
+    newest(query, filter, run)
+}
+
+/// The column in which an opening is found, and what it holds there.
+const fn column(opening: OpeningFilter) -> (&'static str, &'static str) {
+    match opening {
+        OpeningFilter::Code(code) => ("eco", code),
+        OpeningFilter::Family(name) => ("opening", name),
+    }
+}
+
+/// Adds a query for games that a network plays on one side, and how many are wanted.
 fn of_side(
     query: &mut Statement,
     side: &'static str,
@@ -90,18 +117,32 @@ fn of_side(
     query.push("SELECT g.id FROM games g WHERE g.").push(side);
     query.push(" = ").bind(number)?;
     if filter.kind.is_some() {
-        query.push(" AND g.id >= COALESCE((SELECT n.id FROM games n WHERE n.");
-        query.push(side).push(" = ").bind(number)?;
-        if let Some(run) = run {
-            query.push(" AND n.run_id = ").bind(run)?;
-        }
-        if let Some(before) = filter.before {
-            query.push(" AND n.id < ").bind(before.0)?;
-        }
-        query.push(" ORDER BY n.id DESC LIMIT 1 OFFSET ");
-        query.bind(LOOKED_THROUGH)?.push("), 0)");
+        among_newest(query, (side, number), filter, run)?;
     }
     newest(query, filter, run)
+}
+
+/// Adds that a game is one of the newest that have a value in an indexed column: no index finds the kind among them.
+fn among_newest<'q, T>(
+    query: &mut Statement,
+    (column, value): (&'static str, T),
+    filter: &GameFilter,
+    run: Option<i64>,
+) -> Result<()>
+where
+    T: Encode<'q, Any> + Type<Any>,
+{
+    query.push(" AND g.id >= COALESCE((SELECT n.id FROM games n WHERE n.");
+    query.push(column).push(" = ").bind(value)?;
+    if let Some(run) = run {
+        query.push(" AND n.run_id = ").bind(run)?;
+    }
+    if let Some(before) = filter.before {
+        query.push(" AND n.id < ").bind(before.0)?;
+    }
+    query.push(" ORDER BY n.id DESC LIMIT 1 OFFSET ");
+    query.bind(LOOKED_THROUGH)?.push("), 0)");
+    Ok(())
 }
 
 /// Adds a filter's conditions but the network to those of a query, and how many games are wanted.
@@ -110,6 +151,10 @@ fn newest(query: &mut Statement, filter: &GameFilter, run: Option<i64>) -> Resul
         query.push(" AND g.run_id = ").bind(run)?;
     }
     match filter.kind {
+        // With something added no database takes the index of kinds instead of that of openings.
+        Some(kind) if filter.opening.is_some() => {
+            query.push(" AND g.kind || '' = ").bind(kind.name())?
+        }
         Some(kind) => query.push(" AND g.kind = ").bind(kind.name())?,
         // What audits search again are no games.
         None => query.push(" AND g.kind <> 'audit'"),
@@ -200,6 +245,12 @@ fn narrow(query: &mut Statement, filter: &GameFilter) -> Result<()> {
             .push(" AND g.termination = ")
             .bind(name_of(&termination)?)?;
     }
+    if let Some(opening) = filter.opening {
+        // The same: what leads to the games is chosen elsewhere.
+        let (column, name) = column(opening);
+        query.push(" AND g.").push(column);
+        query.push(" || '' = ").bind(name)?;
+    }
     if let Some((least, most)) = filter.plies {
         query.push(" AND g.plies >= ").bind(i64::from(least))?;
         query.push(" AND g.plies <= ").bind(i64::from(most))?;
@@ -222,13 +273,18 @@ mod tests {
 
     use super::*;
 
-    const SCHEMA: &str = include_str!("../../../../migrations/sqlite/0100_ledger.sql");
+    const SCHEMA: [&str; 2] = [
+        include_str!("../../../../migrations/sqlite/0100_ledger.sql"),
+        include_str!("../../../../migrations/sqlite/0103_openings.sql"),
+    ];
 
     /// How SQLite finds the games.
     async fn plan(filter: &GameFilter, contributor: Option<i64>) -> String {
         sqlx::any::install_default_drivers();
         let mut conn = AnyConnection::connect("sqlite::memory:").await.unwrap();
-        sqlx::raw_sql(SCHEMA).execute(&mut conn).await.unwrap();
+        for step in SCHEMA {
+            sqlx::raw_sql(step).execute(&mut conn).await.unwrap();
+        }
         let (sql, arguments) = chosen(filter, Some(1), contributor).unwrap().finish();
         let sql = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.0));
         let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as_with(sql, arguments)
@@ -262,5 +318,51 @@ mod tests {
         let of_contributor = plan(&filter(None, network), Some(7)).await;
         let bound = "l USING COVERING INDEX chunks_of_user";
         assert!(of_contributor.contains(bound), "{of_contributor}");
+    }
+
+    #[tokio::test]
+    async fn an_opening_alone_or_with_a_kind_is_found_by_its_index() {
+        for (opening, index) in [
+            (OpeningFilter::Code("B20"), "games_of_eco"),
+            (
+                OpeningFilter::Family("Sicilian Defense"),
+                "games_of_opening",
+            ),
+        ] {
+            for kind in [None, Some(WorkKind::Match)] {
+                let filter = GameFilter {
+                    kind,
+                    opening: Some(opening),
+                    limit: 50,
+                    ..GameFilter::default()
+                };
+                let found = plan(&filter, None).await;
+                let (games, bound) = (
+                    format!("SEARCH g USING INDEX {index} (run_id=?"),
+                    format!("n USING COVERING INDEX {index}"),
+                );
+                assert!(
+                    found.contains(&games) && !found.contains("B-TREE"),
+                    "{found}"
+                );
+                assert_eq!(found.contains(&bound), kind.is_some(), "{found}");
+            }
+        }
+        let both = GameFilter {
+            network: Some(NetworkNumber(3)),
+            opening: Some(OpeningFilter::Code("B20")),
+            limit: 50,
+            ..GameFilter::default()
+        };
+        let found = plan(&both, None).await;
+        assert!(
+            found.contains("games_of_white") && !found.contains("games_of_eco"),
+            "{found}"
+        );
+        let found = plan(&both, Some(7)).await;
+        assert!(
+            found.contains("chunks_of_user") && !found.contains("games_of_eco"),
+            "{found}"
+        );
     }
 }
