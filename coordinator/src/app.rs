@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::concurrency::ConcurrencyLimit;
-use crate::config::{AccessConfig, MetricsAddress, Origins, Registration, SiteUrl, WorkerSource};
+use crate::config::{AccessConfig, MetricsAddress, Origins, PageUrl, Registration, SiteUrl};
 use crate::db::SharedDatabase;
 use crate::events::EventBus;
 use crate::fleet::Fleet;
@@ -52,7 +52,9 @@ pub struct Parts {
     /// Other sites whose pages may read.
     pub origins: Origins,
     /// Where volunteers get the worker, if the operator says so.
-    pub worker_source: Option<WorkerSource>,
+    pub worker_source: Option<PageUrl>,
+    /// Where people get Rookery's source code, if the operator says so.
+    pub source: Option<PageUrl>,
     /// What the coordinator is called, whom to write to, where else to look.
     pub presentation: Presentation,
     /// Where the coordinator is reached, if the operator says so.
@@ -109,6 +111,7 @@ impl App {
             limits: Arc::new(access.limits),
             origins: access.origins,
             worker_source: access.worker_source,
+            source: access.source,
             presentation: access.presentation,
             site: access.site,
             metrics_address: access.metrics_address,

@@ -62,11 +62,11 @@ impl Origins {
     }
 }
 
-/// Where volunteers get the worker: a page or a file, to which the page *Join* leads.
+/// The address of a page or a file to which pages lead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkerSource(String);
+pub struct PageUrl(String);
 
-impl WorkerSource {
+impl PageUrl {
     /// Reads an address such as `https://example.org/rookery`.
     ///
     /// # Errors
@@ -87,7 +87,7 @@ impl WorkerSource {
     }
 }
 
-impl fmt::Display for WorkerSource {
+impl fmt::Display for PageUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -141,7 +141,9 @@ pub struct AccessConfig {
     /// Other sites whose pages may read.
     pub origins: Origins,
     /// Where volunteers get the worker, if the operator says so.
-    pub worker_source: Option<WorkerSource>,
+    pub worker_source: Option<PageUrl>,
+    /// Where people get Rookery's source code, if the operator says so.
+    pub source: Option<PageUrl>,
     /// Where the coordinator is reached, if the operator says so.
     pub site: Option<SiteUrl>,
     /// Where metrics are served.
@@ -220,6 +222,8 @@ pub struct ConfigFile {
     pub cors_origins: Option<Vec<String>>,
     /// Where volunteers get the worker.
     pub worker_url: Option<String>,
+    /// Where people get Rookery's source code.
+    pub source_url: Option<String>,
     /// Where promotions and verdicts are told.
     pub webhook: Option<String>,
     /// What people read as the coordinator's name.
@@ -396,7 +400,7 @@ mod tests {
             "https://example.org/rookery?os=linux",
             "http://10.0.0.1:8000",
         ] {
-            assert_eq!(WorkerSource::read(text).unwrap().to_string(), text);
+            assert_eq!(PageUrl::read(text).unwrap().to_string(), text);
         }
         for text in [
             "",
@@ -406,7 +410,7 @@ mod tests {
             "https:///page",
             "https://example.org/a page",
         ] {
-            let error = WorkerSource::read(text).unwrap_err().to_string();
+            let error = PageUrl::read(text).unwrap_err().to_string();
             assert!(error.contains("https://example.org/rookery"), "{error}");
         }
     }

@@ -80,6 +80,7 @@ pub fn router(app: App) -> Router {
         listing: app.listing.clone(),
         registration: app.registration,
         worker_source: app.worker_source.clone(),
+        source: app.source.clone(),
         presentation: app.presentation.clone(),
         site: app.site.clone(),
         live_boards: app.live_boards.clone(),

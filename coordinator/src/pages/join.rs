@@ -11,7 +11,7 @@ use rookery_common::rating::gate::GateRule;
 use super::PagesState;
 use super::address::Address;
 use super::layout::{Layout, Page, Tab, page};
-use crate::config::{Registration, WorkerSource};
+use crate::config::{PageUrl, Registration};
 
 #[derive(Template)]
 #[template(path = "join.html")]
@@ -19,7 +19,8 @@ struct JoinPage {
     layout: Layout,
     address: Address,
     registration: Registration,
-    worker_source: Option<WorkerSource>,
+    worker_source: Option<PageUrl>,
+    source: Option<PageUrl>,
     worker_command: String,
     /// How the worker is got: on the visitor's system first.
     systems: [System; 3],
@@ -112,6 +113,7 @@ pub(super) async fn how(
         run,
         registration: state.registration,
         worker_source: state.worker_source,
+        source: state.source,
         address,
     })
 }

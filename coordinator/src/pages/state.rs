@@ -8,7 +8,7 @@ use rookery_common::protocol::server::Presentation;
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::concurrency::ConcurrencyLimit;
-use crate::config::{Registration, SiteUrl, WorkerSource};
+use crate::config::{PageUrl, Registration, SiteUrl};
 use crate::db::SharedDatabase;
 use crate::live_boards::LiveBoards;
 
@@ -30,7 +30,9 @@ pub struct PagesState {
     /// Who may register.
     pub registration: Registration,
     /// Where volunteers get the worker, if the operator says so.
-    pub worker_source: Option<WorkerSource>,
+    pub worker_source: Option<PageUrl>,
+    /// Where people get Rookery's source code, if the operator says so.
+    pub source: Option<PageUrl>,
     /// What the coordinator is called, whom to write to, where else to look.
     pub presentation: Presentation,
     /// Where the coordinator is reached, if the operator says so.

@@ -55,6 +55,7 @@ const SECRET: &[(&str, &str)] = &[
     ("ROOKERY_SITE_URL", "https://ann:SECRET@x"),
     ("ROOKERY_WEBHOOK", "https://ann:SECRET@x"),
     ("ROOKERY_WORKER_URL", "https://ann:SECRET@x"),
+    ("ROOKERY_SOURCE_URL", "https://ann:SECRET@x"),
 ];
 
 #[test]

@@ -12,7 +12,7 @@ use rookery_syzygy::Syzygy;
 
 use crate::blobs::Downloads;
 use crate::config::{
-    AccessConfig, DownloadPath, Origins, Registration, Settings, SiteUrl, WorkerSource,
+    AccessConfig, DownloadPath, Origins, PageUrl, Registration, Settings, SiteUrl,
 };
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
@@ -71,7 +71,7 @@ pub struct ServeArgs {
     )]
     pub cors_origins: Option<Vec<String>>,
     /// Link the page Join to this address, where volunteers get the worker, for example
-    /// https://example.org/rookery. [default: the page names Rookery's README]
+    /// https://example.org/rookery. [default: the page says how to build it]
     #[arg(
         long,
         env = "ROOKERY_WORKER_URL",
@@ -79,6 +79,15 @@ pub struct ServeArgs {
         hide_env_values = true
     )]
     pub worker_url: Option<String>,
+    /// Link the page Join to this address, where people get Rookery's source code, for example
+    /// https://example.org/rookery.git. [default: the page says to ask the operator]
+    #[arg(
+        long,
+        env = "ROOKERY_SOURCE_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub source_url: Option<String>,
     /// Tell promotions, rejections and rollbacks to this address, a webhook of Discord, Slack or a program of your
     /// own. Other users of the machine see a command line: better give ROOKERY_WEBHOOK or the configuration file.
     #[arg(
@@ -179,6 +188,7 @@ impl ServeArgs {
         let file = &settings.file;
         let origins = self.cors_origins.as_ref().or(file.cors_origins.as_ref());
         let worker = self.worker_url.as_ref().or(file.worker_url.as_ref());
+        let source = self.source_url.as_ref().or(file.source_url.as_ref());
         let site = self.site_url.as_ref().or(file.site_url.as_ref());
         Ok(AccessConfig {
             registration: self.registration.or(file.registration).unwrap_or_default(),
@@ -188,7 +198,8 @@ impl ServeArgs {
             metrics_address: scrape::address(self.metrics_listen(settings)),
             origins: Origins::read(origins.map_or(&[], Vec::as_slice))?,
             presentation: self.presentation(settings)?,
-            worker_source: worker.map(|text| WorkerSource::read(text)).transpose()?,
+            worker_source: worker.map(|text| PageUrl::read(text)).transpose()?,
+            source: source.map(|text| PageUrl::read(text)).transpose()?,
         })
     }
 

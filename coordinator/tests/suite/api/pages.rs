@@ -9,7 +9,7 @@ use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::server::{Link, Presentation};
 use rookery_common::rating::gate::GateRule;
-use rookery_coordinator::config::{AccessConfig, Registration, WorkerSource};
+use rookery_coordinator::config::{AccessConfig, PageUrl, Registration};
 
 use crate::support::anchors::{beaten_by_an_anchor, submit_program};
 use crate::support::app::{TestApp, body, code, html, params};
@@ -349,7 +349,7 @@ async fn joining_takes_what_the_operator_asks_for() {
 
 #[tokio::test]
 async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
-    let source = WorkerSource::read("https://example.org/rookery?os=linux&cuda=no");
+    let source = PageUrl::read("https://example.org/rookery?os=linux&cuda=no");
     let doors = AccessConfig {
         worker_source: Some(source.unwrap()),
         ..AccessConfig::default()
@@ -365,6 +365,19 @@ async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
         "{page}"
     );
     assert!(page.contains("cargo build"), "{page}");
+    assert!(page.contains("ask the operator"), "{page}");
+    let source = Some(PageUrl::read("https://example.org/rookery.git").unwrap());
+    let doors = AccessConfig {
+        source,
+        ..AccessConfig::default()
+    };
+    let app = TestApp::with(doors, params()).await;
+    let page = app.page("/runs/main/join").await;
+    let link = "<a href=\"https://example.org/rookery.git\">Rookery's source code</a>";
+    assert!(
+        page.contains(link) && page.contains("cargo build"),
+        "{page}"
+    );
 }
 
 #[tokio::test]
