@@ -323,6 +323,13 @@ describe("joining", () => {
       const [shown, whole] = await page.locator("#start code")
         .evaluate((command) => [command.clientWidth, command.scrollWidth]);
       assert.equal(shown, whole);
+      // Lines break between words: none is taller than the shortest.
+      const words = await page.locator("#start code span")
+        .evaluateAll((spans) => spans.map((span) => [span.textContent, span.getClientRects()[0].height]));
+      const line = Math.min(...words.map(([, height]) => height));
+      const flags = words.filter(([word]) => word.startsWith("--"));
+      assert.equal(flags.length, 3);
+      assert.ok(flags.every(([, height]) => height === line), JSON.stringify(words));
     }, { viewport: { width: 390, height: 800 } }));
 
   test("takes one command, with the address of this coordinator", () =>
@@ -424,13 +431,6 @@ describe("the other pages", () => {
       assert.equal(await page.locator("details.folded").getAttribute("open"), "");
     }));
 
-  for (const path of ["networks", "matches", "games", "training", "puzzles", "contributors",
-    "contributors?span=7d", "contributors/ada", "join"]) {
-    test(`${path} fit a telephone`, () =>
-      on(`/runs/main/${path}`, `${path.replace(/\W/g, "-")}-phone`, async (page) => {
-        assert.equal(await overflows(page), false);
-      }, { viewport: { width: 390, height: 800 } }));
-  }
   test("games can be chosen by their opening", () =>
     on("/runs/main/games?kind=self-play", "games-opening", async (page) => {
       const opening = page.locator("tbody td:nth-child(8) a").first();
@@ -454,6 +454,13 @@ describe("the other pages", () => {
       assert.equal(new URL(page.url()).search, "?kind=self-play");
     }));
 
+  for (const path of ["networks", "matches", "games", "training", "puzzles", "contributors",
+    "contributors?span=7d", "contributors/ada", "join"]) {
+    test(`${path} fit a telephone`, () =>
+      on(`/runs/main/${path}`, `${path.replace(/\W/g, "-")}-phone`, async (page) => {
+        assert.equal(await overflows(page), false);
+      }, { viewport: { width: 390, height: 800 } }));
+  }
 });
 
 describe("charts on a telephone", () => {
