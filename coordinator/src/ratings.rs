@@ -114,7 +114,10 @@ async fn are_due(
     if programs.is_empty() {
         return Ok(true);
     }
-    let matches = app.db.matches(&info.name, None, COUNTED).await?;
+    let matches = app
+        .db
+        .matches(&info.name, None, COUNTED, app.clock.now())
+        .await?;
     let rating = matches.iter().filter(|m| m.purpose == MatchPurpose::Rating);
     let (mut all, mut with) = (0_u32, 0_u32);
     for m in rating {

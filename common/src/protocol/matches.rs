@@ -71,6 +71,10 @@ pub struct MatchInfo {
     /// they count against the decision, so that one whose tally or likelihood ratio is beyond a bound may be open.
     #[serde(default)]
     pub pairs_out: u64,
+    /// Those of them whose worker was heard within the last two of the three heartbeats of a lease. The others may come
+    /// in as long as nobody else has them.
+    #[serde(default)]
+    pub pairs_playing: u64,
     /// Of an open gate match: what its pairs say in their order, up to the first that is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_order: Option<PairsInOrder>,

@@ -49,7 +49,10 @@ async fn list(
 ) -> ApiResult<axum::Json<Vec<MatchInfo>>> {
     let run = RunQuery { run: query.run }.resolve(&app).await?;
     let limit = query.limit.unwrap_or(LARGEST_ANSWER).min(LARGEST_ANSWER);
-    let matches = app.db.matches(&run, query.before, limit).await?;
+    let matches = app
+        .db
+        .matches(&run, query.before, limit, app.clock.now())
+        .await?;
     Ok(axum::Json(matches))
 }
 
@@ -60,7 +63,7 @@ async fn list(
     (status = "4XX", description = "bad-request, not-found", body = Problem),
 ))]
 async fn one(State(app): State<App>, Path(id): Path<MatchId>) -> ApiResult<axum::Json<MatchInfo>> {
-    Ok(axum::Json(app.db.match_info(id).await?))
+    Ok(axum::Json(app.db.match_info(id, app.clock.now()).await?))
 }
 
 /// A match that only adds to the ratings.
@@ -104,6 +107,6 @@ async fn open(
         .await?;
     Ok((
         StatusCode::CREATED,
-        axum::Json(app.db.match_info(id).await?),
+        axum::Json(app.db.match_info(id, app.clock.now()).await?),
     ))
 }

@@ -171,7 +171,7 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     let networks = db.networks_in_short(&run.name).await?;
     let intake = db.intake(&run.name, since).await?;
     let workers = db.workers(since, WORKERS).await?;
-    let matches = db.matches(&run.name, None, LATEST_MATCHES).await?;
+    let matches = db.matches(&run.name, None, LATEST_MATCHES, now).await?;
     let gates = || {
         let all = matches.iter();
         all.filter(|info| info.purpose == MatchPurpose::Gate)

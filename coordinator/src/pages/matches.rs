@@ -70,7 +70,10 @@ pub(super) async fn list(
     let now = state.now();
     // One more tells whether there is another page.
     let limit = MATCHES + 1;
-    let mut matches = state.db.matches(&run, query.before, limit).await?;
+    let mut matches = state
+        .db
+        .matches(&run, query.before, limit, state.now())
+        .await?;
     let more = matches.len() > MATCHES as usize;
     matches.truncate(MATCHES as usize);
     let last = matches.last().filter(|_| more);
@@ -92,7 +95,7 @@ pub(super) async fn one(
     query: Result<Query<GamesQuery>, QueryRejection>,
 ) -> Page {
     let (Path(id), Query(query)) = (id?, query?);
-    let info = state.db.match_info(id).await?;
+    let info = state.db.match_info(id, state.now()).await?;
     let run = state.db.run(&info.run).await?;
     let (match_id, before) = (Some(id), query.before);
     let filter = GameFilter {

@@ -361,7 +361,7 @@ pub(super) async fn one(
     }
     let now = state.now();
     let gate = match info.gate {
-        Some(id) => Some(MatchRow::new(&db.match_info(id).await?, now)),
+        Some(id) => Some(MatchRow::new(&db.match_info(id, now).await?, now)),
         None => None,
     };
     let (network, limit) = (Some(number), LATEST_GAMES);

@@ -132,8 +132,15 @@ fn standing(info: &MatchInfo) -> Option<String> {
         text::count(arrived),
         text::counted(info.pair_limit, "pair")
     );
-    if info.pairs_out > 0 {
-        text.push_str(&format!(", {} being played", text::count(info.pairs_out)));
+    if info.pairs_playing > 0 {
+        text.push_str(&format!(
+            ", {} being played",
+            text::count(info.pairs_playing)
+        ));
+    }
+    let silent = info.pairs_out.saturating_sub(info.pairs_playing);
+    if silent > 0 {
+        text.push_str(&format!(", {} whose worker is silent", text::count(silent)));
     }
     text.push('.');
     if let Some(in_order) = &info.in_order {

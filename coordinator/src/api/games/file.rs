@@ -39,7 +39,7 @@ pub(super) async fn of_match(
     State(app): State<App>,
     Path(id): Path<MatchId>,
 ) -> ApiResult<Response> {
-    let run = app.db.match_info(id).await?.run;
+    let run = app.db.match_info(id, app.clock.now()).await?.run;
     let filter = GameFilter {
         match_id: Some(id),
         ..GameFilter::default()

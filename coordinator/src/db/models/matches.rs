@@ -136,6 +136,7 @@ impl MatchRow {
             rule: m.rule,
             pair_limit: m.pair_limit,
             pairs_out,
+            pairs_playing: 0,
             in_order: None,
             llr: sprt.map(|sprt| sprt.llr),
             llr_bounds: sprt.map(|sprt| (sprt.lower, sprt.upper)),
@@ -170,19 +171,31 @@ fn unknown(id: MatchId) -> DbError {
     DbError::NotFound(format!("match number {id}"))
 }
 
-pub(in crate::db) async fn info(conn: &mut AnyConnection, id: MatchId) -> Result<MatchInfo> {
+pub(in crate::db) async fn info(
+    conn: &mut AnyConnection,
+    id: MatchId,
+    now: Timestamp,
+) -> Result<MatchInfo> {
     let row: Option<MatchRow> = sqlx::query_as(select!("WHERE m.id = $1 AND r.deleted_at IS NULL"))
         .bind(id.0)
         .fetch_optional(&mut *conn)
         .await?;
     let mut info = row.ok_or_else(|| unknown(id))?.into_info()?;
-    count_in_order(conn, &mut info).await?;
+    add_progress(conn, &mut info, now).await?;
     Ok(info)
 }
 
-/// Of an open gate match: adds what its pairs say in their order.
-async fn count_in_order(conn: &mut AnyConnection, info: &mut MatchInfo) -> Result<()> {
-    if info.status != MatchStatus::Open || info.purpose != MatchPurpose::Gate {
+/// Of an open match: adds how many pairs are being played, and of a gate what its pairs say in their order.
+async fn add_progress(
+    conn: &mut AnyConnection,
+    info: &mut MatchInfo,
+    now: Timestamp,
+) -> Result<()> {
+    if info.status != MatchStatus::Open {
+        return Ok(());
+    }
+    info.pairs_playing = pairs::playing(conn, info.id, now).await?;
+    if info.purpose != MatchPurpose::Gate {
         return Ok(());
     }
     let tally = pairs::in_order(conn, info.id).await?;
@@ -198,6 +211,7 @@ pub(in crate::db) async fn list(
     run: &RunName,
     before: Option<MatchId>,
     limit: u32,
+    now: Timestamp,
 ) -> Result<Vec<MatchInfo>> {
     let rows: Vec<MatchRow> = sqlx::query_as(select!(
         "WHERE m.run_id = $1 AND m.id < $2 ORDER BY m.id DESC LIMIT $3"
@@ -210,7 +224,7 @@ pub(in crate::db) async fn list(
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {
         let mut info = row.into_info()?;
-        count_in_order(conn, &mut info).await?;
+        add_progress(conn, &mut info, now).await?;
         all.push(info);
     }
     Ok(all)

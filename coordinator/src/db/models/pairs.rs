@@ -1,5 +1,6 @@
 //! Pairs of a match: who plays them, and when both games are in.
 
+use jiff::Timestamp;
 use rookery_common::chunk::Side;
 use rookery_common::ids::{JobId, MatchId, UserId};
 use rookery_common::rating::pentanomial::{GameScore, Tally};
@@ -10,7 +11,7 @@ use crate::db::gate_decision::PairScore;
 use crate::db::models::leases::is_over;
 use crate::db::models::matches::Match;
 use crate::db::scheduling::{self, Company};
-use crate::db::sql::rows::{job_bytes, to_u32, unreadable};
+use crate::db::sql::rows::{job_bytes, to_count, to_u32, unreadable};
 use crate::db::sql::statement::{Statement, parts};
 use crate::db::types::{GameFact, GameFactDetail};
 
@@ -119,6 +120,25 @@ async fn share(
         company,
     );
     Ok((wanted, company))
+}
+
+/// How many unfinished pairs of a match are leased to workers that were heard lately: one that plays sends three heartbeats
+/// a lease.
+pub(in crate::db) async fn playing(
+    conn: &mut AnyConnection,
+    id: MatchId,
+    now: Timestamp,
+) -> Result<u64> {
+    let playing: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM match_pairs p JOIN jobs j ON j.id = p.job_id
+         WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
+           AND j.state = 'open' AND j.expires_at - j.lease_ms / 3 >= $2",
+    )
+    .bind(id.0)
+    .bind(now.as_millisecond())
+    .fetch_one(conn)
+    .await?;
+    Ok(to_count(playing))
 }
 
 /// For how much longer a pair whose lease is over waits for somebody else than who had it: as long

@@ -157,13 +157,14 @@ impl Database {
         run: &RunName,
         before: Option<MatchId>,
         limit: u32,
+        now: Timestamp,
     ) -> Result<Vec<MatchInfo>> {
-        read!(self.readers, matches::list(run, before, limit))
+        read!(self.readers, matches::list(run, before, limit, now))
     }
 
     /// One match.
-    pub async fn match_info(&self, id: MatchId) -> Result<MatchInfo> {
-        read!(self.readers, matches::info(id))
+    pub async fn match_info(&self, id: MatchId, now: Timestamp) -> Result<MatchInfo> {
+        read!(self.readers, matches::info(id, now))
     }
 
     /// Games, newest first.

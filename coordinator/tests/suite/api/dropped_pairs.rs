@@ -107,6 +107,25 @@ async fn an_open_match_says_for_how_many_pairs_it_waits() {
     }
 }
 
+/// As after a restore: leases of the backup may be of workers that are long done with them.
+#[tokio::test]
+async fn pairs_of_silent_workers_are_not_being_played() {
+    let app = gated().await;
+    let (_, played) = (app.lease(&app.alice).await, app.lease(&app.bob).await);
+    app.clock
+        .advance_seconds(i64::from(played.lease_seconds) * 2 / 3 + 1);
+    let path = format!("/jobs/{}/heartbeat", played.id);
+    let beat = app.call(Method::POST, &path, &app.bob, "{}").await;
+    assert_eq!(beat.status(), StatusCode::OK);
+    let open: MatchInfo = app.get("/matches/1").await;
+    assert_eq!((open.pairs_out, open.pairs_playing), (2, 1));
+    for path in ["/matches/1", "/runs/main", "/runs/main/matches"] {
+        let shown = app.page(path).await;
+        let says = "0 of 2 pairs in, 1 being played, 1 whose worker is silent.";
+        assert!(shown.contains(says), "{path}: {shown}");
+    }
+}
+
 #[tokio::test]
 async fn a_match_that_has_ended_waits_for_nothing() {
     let app = gated().await;

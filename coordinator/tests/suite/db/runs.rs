@@ -60,7 +60,7 @@ pub(super) async fn candidates_wait_for_the_gate(db: SharedDatabase) {
         (NetworkStatus::Candidate, None)
     );
     assert!(submit(1).await.duplicate);
-    let matches = db.matches(&name("a"), None, 10).await.unwrap();
+    let matches = db.matches(&name("a"), None, 10, noon()).await.unwrap();
     assert_eq!(matches.len(), 1);
     let best = db.network(&name("a"), NetworkName::Best).await.unwrap();
     assert_eq!(best.number, NetworkNumber(0));

@@ -72,6 +72,7 @@ fn won(id: i64, candidate: u32, opponent: u32) -> (MatchInfo, Vec<Vec<Scored>>) 
         rule: RULE,
         pair_limit: 3,
         pairs_out: 0,
+        pairs_playing: 0,
         llr: None,
         in_order: None,
         llr_bounds: None,
