@@ -222,7 +222,15 @@ async fn principal(parts: &mut Parts, app: &App, known: TokenFreshness) -> ApiRe
     app.limits
         .contributor(client, principal.user)
         .map_err(|too_much| ApiError::too_many("requests of this user", too_much))?;
-    in_good_standing(principal)
+    let principal = in_good_standing(principal)?;
+    // Nobody waits for it.
+    let (db, used, now) = (app.db.clone(), principal.clone(), app.clock.now());
+    tokio::spawn(async move {
+        if let Err(error) = db.note_use(&used, now).await {
+            tracing::debug!(%error, "The use of a token was not noted.");
+        }
+    });
+    Ok(principal)
 }
 
 /// Someone with a valid token, whatever it may do.

@@ -88,6 +88,7 @@ mod tests {
             name: "alice".to_owned(),
             token: 1,
             scopes: Vec::new(),
+            used_at: None,
             standing: Standing::Good,
             restrictions: Restrictions::default(),
         };

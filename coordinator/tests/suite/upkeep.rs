@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+use axum::body::Body;
+use axum::http::{Method, StatusCode};
 use bytes::Bytes;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::RowAccessor as _;
@@ -104,6 +106,33 @@ async fn are_named<const N: usize>(app: &TestApp, changes: [(&'static str, &str)
         assert!(!checked.status.success(), "{change}");
         assert!(found.contains(named), "{change}: {found}");
     }
+}
+
+#[tokio::test]
+async fn a_trainer_is_seen_by_the_use_of_its_token() {
+    let app = TestApp::new().await;
+    let seen = async || {
+        let users = app.app.db.users().await.unwrap();
+        let trainer = users.into_iter().find(|user| user.name == "trainer");
+        trainer.unwrap().last_seen
+    };
+    app.clock.advance_seconds(3600);
+    let path = "/chunks?run=main";
+    let answer = app
+        .call(Method::GET, path, &app.trainer, Body::empty())
+        .await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    // It is noted beside the answer.
+    let now = app.clock.now().to_string();
+    while seen().await.is_none_or(|at| at < now) {
+        tokio::task::yield_now().await;
+    }
+    let said = done(&app, &["user", "list"]).await;
+    let line = said
+        .lines()
+        .find(|line| line.starts_with("trainer"))
+        .unwrap();
+    assert!(!line.contains("last seen never"), "{line}");
 }
 
 async fn meddle(app: &TestApp, change: &'static str) {

@@ -16,6 +16,20 @@ use crate::db::types::{
 };
 use crate::tokens::TokenHash;
 
+/// Notes that a token is used now.
+pub(in crate::db) async fn note_use(
+    conn: &mut AnyConnection,
+    token: i64,
+    now: Timestamp,
+) -> Result<()> {
+    sqlx::query("UPDATE tokens SET used_at = $2 WHERE id = $1")
+        .bind(token)
+        .bind(now.as_millisecond())
+        .execute(conn)
+        .await?;
+    Ok(())
+}
+
 fn scope_names(scopes: &[Scope]) -> String {
     scopes
         .iter()
@@ -280,6 +294,7 @@ struct PrincipalRow {
     user_id: i64,
     name: String,
     scopes: String,
+    used_at: Option<i64>,
     blocked: i64,
     quarantine_reason: Option<String>,
     quarantine_actor: Option<String>,
@@ -304,7 +319,7 @@ pub(in crate::db) async fn principal(
     token: &TokenHash,
 ) -> Result<Option<Principal>> {
     let row: Option<PrincipalRow> = sqlx::query_as(
-        "SELECT t.id, t.hash, t.user_id, u.name, t.scopes, u.blocked,
+        "SELECT t.id, t.hash, t.user_id, u.name, t.scopes, t.used_at, u.blocked,
            q.reason AS quarantine_reason, q.actor AS quarantine_actor, q.at AS quarantined_at,
            (SELECT count(*) FROM (SELECT 1 FROM chunks c WHERE c.user_id = t.user_id
              AND c.held <> 0 LIMIT 1) AS any_held) AS held,
@@ -341,6 +356,9 @@ pub(in crate::db) async fn principal(
         user: UserId(row.user_id),
         token: row.id,
         scopes: parse_scopes(&row.scopes)?,
+        used_at: row
+            .used_at
+            .and_then(|at| Timestamp::from_millisecond(at).ok()),
         standing,
         restrictions,
         name: row.name,

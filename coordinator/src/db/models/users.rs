@@ -188,6 +188,7 @@ struct UserRow {
     positions: i64,
     audits: i64,
     last_seen: Option<i64>,
+    used_at: Option<i64>,
 }
 
 pub(in crate::db) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
@@ -200,7 +201,8 @@ pub(in crate::db) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo
            (SELECT CAST(coalesce(sum(positions), 0) AS BIGINT) FROM credits WHERE user_id = u.id)
              AS positions,
            (SELECT CAST(coalesce(sum(audits), 0) AS BIGINT) FROM credits WHERE user_id = u.id) AS audits,
-           (SELECT max(last_seen) FROM workers WHERE user_id = u.id) AS last_seen
+           (SELECT max(last_seen) FROM workers WHERE user_id = u.id) AS last_seen,
+           (SELECT max(used_at) FROM tokens WHERE user_id = u.id) AS used_at
          FROM users u ORDER BY u.name",
     )
     .fetch_all(conn)
@@ -215,7 +217,7 @@ pub(in crate::db) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo
             games: to_count(row.games),
             positions: to_count(row.positions),
             audits: to_count(row.audits),
-            last_seen: time_text_opt(row.last_seen)?,
+            last_seen: time_text_opt(row.last_seen.max(row.used_at))?,
         })
     };
     rows.into_iter().map(info).collect()

@@ -1,6 +1,6 @@
 //! Users, their tokens and invitations.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::{RunName, UserId};
 use rookery_common::protocol::people::{ContributorInfo, Credit, Scope, Span};
 use rookery_common::protocol::trust::{QuarantineInfo, WorkerBlock};
@@ -40,11 +40,16 @@ pub struct Principal {
     pub token: i64,
     /// What the token may do.
     pub scopes: Vec<Scope>,
+    /// When the token was last used, to [`USE_NOTED_EVERY`]; of workers' tokens that is not noted.
+    pub used_at: Option<Timestamp>,
     /// Whether the user may do anything at all.
     pub standing: Standing,
     /// What the user has to know of games and workers that do not count.
     pub restrictions: Restrictions,
 }
+
+/// How much time passes until the use of a token is noted again.
+pub const USE_NOTED_EVERY: SignedDuration = SignedDuration::from_mins(10);
 
 /// What is held against a contributor, short of a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -103,7 +108,7 @@ pub struct UserInfo {
     pub positions: u64,
     /// Audits: games of others that were searched again.
     pub audits: u64,
-    /// When a worker of the user was heard last, RFC 3339.
+    /// When a worker of the user was heard last, or another token of the user was used, RFC 3339.
     pub last_seen: Option<String>,
 }
 

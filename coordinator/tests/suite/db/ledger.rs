@@ -63,6 +63,12 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
     let undo = "DROP INDEX operator_log_of_user;
         ALTER TABLE operator_log DROP COLUMN user_id;
         ALTER TABLE audits RENAME COLUMN sampling_key TO luck;
+        ALTER TABLE tokens DROP COLUMN used_at;
+        DROP INDEX games_of_eco;
+        DROP INDEX games_of_opening;
+        DROP INDEX games_unnamed;
+        ALTER TABLE games DROP COLUMN eco;
+        ALTER TABLE games DROP COLUMN opening;
         DELETE FROM _sqlx_migrations WHERE version > 100";
     sqlx::raw_sql(undo).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
