@@ -32,6 +32,8 @@ pub(super) struct ChartData {
     pub points: Vec<Point>,
     /// The range that the vertical axis covers at least.
     pub y_range: Option<(f64, f64)>,
+    /// What the vertical axis spans at least, around the data.
+    pub y_span: f64,
     /// What the horizontal axis's numbers are.
     pub x_axis: Axis,
     /// How large it is.
@@ -377,6 +379,8 @@ fn ranges(data: &ChartData) -> Option<((f64, f64), (f64, f64))> {
         .chain(points().map(|p| p.y))
         .chain(ends);
     let y = span(ys)?;
+    let missing = (data.y_span - (y.1 - y.0)).max(0.0) / 2.0;
+    let y = (y.0 - missing, y.1 + missing);
     Some((span(xs)?, span([y.0, y.1].into_iter().chain(wanted))?))
 }
 
@@ -711,6 +715,27 @@ mod tests {
         assert_eq!((squares, circles), (1, 1), "{linked}");
         let plain = svg(vec![point("day", None)]);
         assert!(plain.contains("role=\"img\""), "{plain}");
+    }
+
+    #[test]
+    fn an_axis_around_a_single_value_is_as_long_as_it_must_be() {
+        let ends = |y_span| {
+            let points = vec![(0.0, 0.0)];
+            let line = Line {
+                name: String::new(),
+                class: "a",
+                points,
+            };
+            let chart = drawing(ChartData {
+                lines: vec![line],
+                y_span,
+                ..ChartData::default()
+            });
+            let labels = chart.y_ticks.iter().map(|tick| tick.label.clone());
+            labels.collect::<Vec<_>>()
+        };
+        assert_eq!(ends(100.0), ["-60", "-40", "-20", "0", "20", "40", "60"]);
+        assert_eq!(ends(0.0).len(), 5);
     }
 
     #[test]

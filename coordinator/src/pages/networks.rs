@@ -472,6 +472,9 @@ pub(super) fn cut_off(networks: &[NetworkInfo]) -> Option<u32> {
     (own.count() > POINTS).then_some(POINTS as u32)
 }
 
+/// What an axis of Elo spans at least: less is hardly a difference in strength.
+pub(super) const ELO_SPAN: f64 = 100.0;
+
 /// Ratings of networks, given newest first, over numbers or positions: a point with its interval for
 /// each that has one, coloured by what became of it, a line through those that were best, and a
 /// level line for each anchor.
@@ -533,6 +536,7 @@ pub(super) fn rating_chart(
         lines,
         points,
         x_axis: over.axis(),
+        y_span: ELO_SPAN,
         size,
         view,
         ..ChartData::default()

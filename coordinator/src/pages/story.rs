@@ -10,7 +10,7 @@ use super::address::Address;
 use super::chart::{Axis, Chart, ChartData, Line, Size};
 use super::instructive::{self, Instructive};
 use super::layout::{Layout, Page, Tab, page};
-use super::networks::{explained, was_best};
+use super::networks::{ELO_SPAN, explained, was_best};
 use super::opening_tree::{self, OpeningTree};
 use super::scale::Scale;
 use super::{PagesState, text};
@@ -157,6 +157,7 @@ fn over_time(
         x_name: "time (UTC)",
         lines,
         x_axis: Axis::Days,
+        y_span: ELO_SPAN,
         size: Size::Full,
         ..ChartData::default()
     })
