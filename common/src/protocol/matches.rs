@@ -163,16 +163,16 @@ pub struct GameInfo {
     pub termination: Termination,
     /// Searched plies.
     pub plies: u32,
-    /// The contributor's name.
-    pub contributor: String,
-    /// The chunk that holds it.
-    pub chunk: ContentHash,
     /// Its opening's code in the Encyclopaedia of Chess Openings, if it has one.
     #[serde(default)]
     pub eco: Option<String>,
     /// Its opening's name without the variation.
     #[serde(default)]
     pub opening: Option<String>,
+    /// The contributor's name.
+    pub contributor: String,
+    /// The chunk that holds it.
+    pub chunk: ContentHash,
     /// Its place in the chunk, from 0.
     pub place: u32,
     /// When it was acknowledged.

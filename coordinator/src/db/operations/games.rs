@@ -172,7 +172,6 @@ impl Database {
         read!(self.readers, games::list(&filter))
     }
 
-    /// One game.
     /// The newest chunk with games whose opening was not looked for, or the newest before one.
     pub async fn next_unnamed(
         &self,
@@ -190,6 +189,7 @@ impl Database {
         write!(self, part "openings", games::set_openings(chunk, openings))
     }
 
+    /// One game.
     pub async fn game(&self, id: GameId) -> Result<GameInfo> {
         read!(self.readers, games::one(id))
     }
