@@ -223,13 +223,16 @@ async fn principal(parts: &mut Parts, app: &App, known: TokenFreshness) -> ApiRe
         .contributor(client, principal.user)
         .map_err(|too_much| ApiError::too_many("requests of this user", too_much))?;
     let principal = in_good_standing(principal)?;
-    // Nobody waits for it.
-    let (db, used, now) = (app.db.clone(), principal.clone(), app.clock.now());
-    tokio::spawn(async move {
-        if let Err(error) = db.note_use(&used, now).await {
-            tracing::debug!(%error, "The use of a token was not noted.");
-        }
-    });
+    let now = app.clock.now();
+    if principal.is_to_be_noted(now) {
+        let (db, token) = (app.db.clone(), principal.token);
+        // Nobody waits for it.
+        tokio::spawn(async move {
+            if let Err(error) = db.note_use(token, now).await {
+                tracing::debug!(%error, "The use of a token was not noted.");
+            }
+        });
+    }
     Ok(principal)
 }
 

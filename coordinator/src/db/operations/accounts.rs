@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use rookery_common::ids::{RunName, UserId};
-use rookery_common::protocol::people::{ActiveWorkers, ContributorDetail, OperatorAct, Scope};
+use rookery_common::protocol::people::{ActiveWorkers, ContributorDetail, OperatorAct};
 
 use crate::db::Database;
 use crate::db::error::Result;
@@ -10,7 +10,7 @@ use crate::db::models::{activity, contributors, invitations, operator_log, token
 use crate::db::sql::transactions::{read, write};
 use crate::db::types::{
     ContributorFilter, Contributors, InvitationDraft, InvitationInfo, LogFilter, Principal, Pulse,
-    Standing, TokenCounts, TokenDraft, TokenInfo, USE_NOTED_EVERY, UserDraft, UserInfo,
+    Standing, TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
 };
 use crate::db::use_cases::{registration, retention};
 use crate::tokens::TokenHash;
@@ -220,15 +220,8 @@ impl Database {
         Ok(principal)
     }
 
-    /// Notes that a token is used now, unless that was so lately. Of tokens of workers, which are heard anyway,
-    /// nothing is noted.
-    pub async fn note_use(&self, principal: &Principal, now: Timestamp) -> Result<()> {
-        let is_fresh = |at| now.duration_since(at) < USE_NOTED_EVERY;
-        if principal.scopes.contains(&Scope::Contribute) || principal.used_at.is_some_and(is_fresh)
-        {
-            return Ok(());
-        }
-        let token = principal.token;
+    /// Notes that a token is used now.
+    pub async fn note_use(&self, token: i64, now: Timestamp) -> Result<()> {
         write!(self, tokens::note_use(token, now))
     }
 

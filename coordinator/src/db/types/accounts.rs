@@ -40,7 +40,7 @@ pub struct Principal {
     pub token: i64,
     /// What the token may do.
     pub scopes: Vec<Scope>,
-    /// When the token was last used, to [`USE_NOTED_EVERY`]; of workers' tokens that is not noted.
+    /// When the token was last used, to ten minutes; of workers' tokens that is not noted.
     pub used_at: Option<Timestamp>,
     /// Whether the user may do anything at all.
     pub standing: Standing,
@@ -49,7 +49,7 @@ pub struct Principal {
 }
 
 /// How much time passes until the use of a token is noted again.
-pub const USE_NOTED_EVERY: SignedDuration = SignedDuration::from_mins(10);
+const USE_NOTED_EVERY: SignedDuration = SignedDuration::from_mins(10);
 
 /// What is held against a contributor, short of a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,6 +70,12 @@ impl Restrictions {
 }
 
 impl Principal {
+    /// Whether the use of the token at a moment is to be noted. Of workers' tokens it is not: workers are heard anyway.
+    pub fn is_to_be_noted(&self, now: Timestamp) -> bool {
+        let is_old = |at| now.duration_since(at) >= USE_NOTED_EVERY;
+        !self.scopes.contains(&Scope::Contribute) && self.used_at.is_none_or(is_old)
+    }
+
     /// Whose word this one's audits are.
     pub fn auditor(&self) -> Auditor {
         if self.scopes.contains(&Scope::Audit) {
