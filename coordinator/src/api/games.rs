@@ -68,7 +68,7 @@ struct GamesQuery {
     /// Only those of at most so many plies, among the same.
     max_plies: Option<u32>,
     /// Only those with this opening: its ECO code, or its name without the variation (`B20`, `Sicilian Defense`). Needs a
-    /// run where there are several.
+    /// run where there are several. Together with `network`, `kind` or `contributor` it is looked for among the same.
     opening: Option<String>,
     /// Only those that the contributor of this name sent.
     contributor: Option<String>,

@@ -161,11 +161,11 @@ pub struct GameFilter {
 impl GameFilter {
     /// Whether it asks for what no index finds.
     pub const fn is_searched(&self) -> bool {
-        let by_player = self.network.is_some() || self.contributor.is_some();
+        let by_other = self.network.is_some() || self.contributor.is_some() || self.kind.is_some();
         self.result.is_some()
             || self.termination.is_some()
             || self.plies.is_some()
-            || (self.opening.is_some() && by_player)
+            || (self.opening.is_some() && by_other)
     }
 }
 
