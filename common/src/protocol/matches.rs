@@ -168,7 +168,7 @@ pub struct GameInfo {
     pub eco: Option<String>,
     /// Its opening's name without the variation.
     #[serde(default)]
-    pub opening: Option<String>,
+    pub opening_name: Option<String>,
     /// The contributor's name.
     pub contributor: String,
     /// The chunk that holds it.

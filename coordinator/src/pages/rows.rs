@@ -44,7 +44,7 @@ impl GameRow {
             result: text::result(game.result),
             reason: game.termination.words(),
             plies: game.plies,
-            opening: game.eco.zip(game.opening),
+            opening: game.eco.zip(game.opening_name),
             contributor: game.contributor,
             ago: text::ago(now, &game.accepted_at),
             at: game.accepted_at,

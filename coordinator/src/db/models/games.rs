@@ -266,7 +266,7 @@ impl GameRow {
             termination: named("termination", &self.termination)?,
             plies: to_u32("plies", self.plies)?,
             eco: self.opening.is_some().then_some(self.eco).flatten(),
-            opening: self.opening,
+            opening_name: self.opening,
             contributor: self.contributor,
             chunk: hash(&self.hash)?,
             place: to_u32("place", self.place)?,

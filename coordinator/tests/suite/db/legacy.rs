@@ -119,6 +119,14 @@ async fn a_ledger_from_before_0_1_0_is_brought_over_by_a_copy() {
         }
         row.sort_unstable();
     }
+    for (table, columns) in [
+        ("games", &["eco: ", "opening: "][..]),
+        ("tokens", &["used_at: "]),
+    ] {
+        for row in after.get_mut(table).unwrap() {
+            row.retain(|value| !columns.iter().any(|column| value.starts_with(column)));
+        }
+    }
     for rows in after.values_mut() {
         rows.sort_unstable();
     }
