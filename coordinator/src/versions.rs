@@ -179,7 +179,7 @@ mod tests {
             concurrent_games: 0,
             evals_per_second: 0.0,
             programs: false,
-            solver: false,
+            solver: true,
         }
     }
 
@@ -211,7 +211,15 @@ mod tests {
     fn a_run_with_the_solver_refuses_workers_that_do_not_know_it() {
         let now = at("2026-12-01T00:00:00Z");
         let mut run = run("main", "0.1.0", None);
-        let (mut request, played) = (request("0.9.0", None), run.params.clone());
+        let mut request = request("0.9.0", None);
+        let mut played = run.params.clone();
+        for search in [
+            &mut played.selfplay.search,
+            &mut played.puzzle.search,
+            &mut played.matches.search,
+        ] {
+            search.solver = false;
+        }
         for search in [
             |params: &mut RunParams| params.selfplay.search.solver = true,
             |params: &mut RunParams| params.puzzle.search.solver = true,

@@ -118,7 +118,7 @@ mod tests {
             concurrent_games: 0,
             evals_per_second: 0.0,
             programs: false,
-            solver: false,
+            solver: true,
         }
     }
 

@@ -135,7 +135,7 @@ impl Client {
             concurrent_games: 8,
             evals_per_second: 0.0,
             programs: false,
-            solver: false,
+            solver: true,
         };
         let answer = self
             .request(Method::POST, "/jobs")

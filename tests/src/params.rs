@@ -9,6 +9,8 @@ pub fn tiny() -> RunParams {
     let mut params = RunParams::default();
     let search = SearchParams {
         visits: 6,
+        // Games are whole, and as long as their limit.
+        solver: false,
         ..SearchParams::default()
     };
     params.selfplay.search = search.clone();

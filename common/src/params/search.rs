@@ -49,7 +49,7 @@ impl Default for SearchParams {
             forced_playouts: None,
             kld_stop: None,
             stop_when_decided: false,
-            solver: false,
+            solver: true,
         }
     }
 }

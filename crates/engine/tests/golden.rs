@@ -64,6 +64,7 @@ fn play(work: Work, programs: [Option<Program>; 2]) -> Vec<GameRecord> {
 fn search(visits: u32) -> SearchParams {
     SearchParams {
         visits,
+        solver: false,
         ..SearchParams::default()
     }
 }
@@ -283,7 +284,14 @@ fn batches(config: &SearcherConfig, leaves: usize, cache: Option<Arc<EvaluationC
 
 #[test]
 fn searches_with_many_leaves_a_batch() {
-    let plain = SearcherConfig::default();
+    let plain = SearcherConfig {
+        params: SearchParams {
+            noise: None,
+            solver: false,
+            ..SearchParams::default()
+        },
+        ..SearcherConfig::default()
+    };
     let found = [1, 8, 40].map(|leaves| batches(&plain, leaves, None));
     assert_eq!(
         found,
@@ -299,6 +307,7 @@ fn searches_with_many_leaves_a_batch() {
                 minimum_gain: 0.001,
                 interval: 50,
             }),
+            solver: false,
             ..SearchParams::default()
         },
         max_collisions: 4,

@@ -144,7 +144,7 @@ fn request(user: UserId, chances: Chances) -> LeaseRequest {
         concurrent_games: 0,
         evals_per_second: f32::NAN,
         programs: false,
-        solver: false,
+        solver: true,
     };
     LeaseRequest {
         user,

@@ -81,6 +81,7 @@ mod tests {
             visits,
             noise: None,
             stop_when_decided: true,
+            solver: false,
             ..SearchParams::default()
         }
     }
@@ -126,6 +127,7 @@ mod tests {
                 minimum_gain,
                 interval: 50,
             }),
+            solver: false,
             ..SearchParams::default()
         };
         let spent = |gain| -> Vec<u32> {

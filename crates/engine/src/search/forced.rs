@@ -89,6 +89,7 @@ mod tests {
             visits: 200,
             noise: Some(Noise::default()),
             forced_playouts: k.map(|k| ForcedPlayouts { k }),
+            solver: false,
             ..SearchParams::default()
         }
     }

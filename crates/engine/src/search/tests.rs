@@ -17,6 +17,7 @@ fn params(visits: u32) -> SearchParams {
     SearchParams {
         visits,
         noise: None,
+        solver: false,
         ..SearchParams::default()
     }
 }

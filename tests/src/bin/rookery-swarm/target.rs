@@ -163,6 +163,7 @@ fn params(cli: &Cli) -> RunParams {
     let mut params = RunParams::default();
     params.selfplay.search = SearchParams {
         visits: cli.visits,
+        solver: false,
         ..SearchParams::default()
     };
     // Games are used again under other seeds, which must not draw other moves.

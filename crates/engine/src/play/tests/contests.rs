@@ -86,6 +86,7 @@ pub(super) fn match_job(params: MatchParams, pairs: u32) -> Job {
 pub(super) fn quick_match() -> MatchParams {
     let search = SearchParams {
         visits: 40,
+        solver: false,
         ..MatchParams::default().search
     };
     MatchParams {

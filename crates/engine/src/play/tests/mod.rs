@@ -43,6 +43,7 @@ fn quick() -> SelfPlayParams {
     SelfPlayParams {
         search: SearchParams {
             visits: 12,
+            solver: false,
             ..SearchParams::default()
         },
         ply_limit: 60,

@@ -171,7 +171,7 @@ impl Ground {
             // Not known: so its jobs are as large as the run says.
             evals_per_second: 0.0,
             programs: false,
-            solver: false,
+            solver: true,
         };
         Call::json(
             Method::POST,

@@ -99,18 +99,18 @@ fn lines_show_moves_that_lose_and_none_that_was_never_visited() {
 
 #[test]
 fn with_the_solver_mates_are_seen_a_move_earlier() {
-    let config = SearcherConfig {
+    let config = |solver| SearcherConfig {
         params: SearchParams {
             noise: None,
-            solver: true,
+            solver,
             ..SearchParams::default()
         },
         ..SearcherConfig::default()
     };
     for (text, moves) in MATES {
         let game = fen(text);
-        let mut visits = [&SearcherConfig::default(), &config].map(|config| {
-            let mut searcher = Searcher::new(config.clone(), None, 1);
+        let mut visits = [false, true].map(|solver| {
+            let mut searcher = Searcher::new(config(solver), None, 1);
             searcher.begin(&game, &[]);
             run(&mut searcher, &mut UniformEvaluator::default(), 4, 50_000);
             assert_eq!(searcher.stats().mate, Some(moves), "{text}");
