@@ -44,6 +44,9 @@ pub struct ConfigFile {
     /// A file that holds the token of a remote device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_token_file: Option<PathBuf>,
+    /// A file that holds the certificates that are trusted of a remote device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_ca: Option<PathBuf>,
     /// In what numbers to compute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
