@@ -48,7 +48,7 @@ use crate::machine::Machine;
 use crate::networks::{NetworkCache, Trial};
 use crate::play::{PlayEvent, Player};
 use crate::retry::Retry;
-use crate::shutdown::{Shutdown, finish_after, follow_signals};
+use crate::shutdown::{Phase, Shutdown, finish_after, follow_signals};
 use crate::spool::actor::SpoolEvent;
 use crate::spool::{Owner, Spool, SpoolHandle};
 use crate::trust::Trust;
@@ -133,6 +133,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         return Ok(());
     };
     let Login { client, owner } = login;
+    shutdown.advance(Phase::Running);
     for (other, games) in spool.work_for(owner.clone()) {
         if games > 0 {
             tracing::warn!("{}", other.way_to_send(games, &settings.server));
