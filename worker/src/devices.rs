@@ -39,7 +39,7 @@ fn list(adapters: &[GpuAdapter], kernels: &KernelTuner) -> String {
                 ""
             },
             if adapter.is_software {
-                "; a processor in a GPU's place, which auto never takes"
+                "; a software adapter: this machine's processor, which auto never takes for a GPU"
             } else {
                 ""
             },
@@ -49,7 +49,11 @@ fn list(adapters: &[GpuAdapter], kernels: &KernelTuner) -> String {
         }
     }
     if adapters.iter().all(|adapter| adapter.is_software) {
-        text += &format!("RK-0301: no GPU: {}\n", driver_advice());
+        let software = match adapters {
+            [] => "",
+            _ => "a software adapter is the processor, and is used only if --device names it; ",
+        };
+        text += &format!("RK-0301: no GPU: {software}{}\n", driver_advice());
     }
     text
 }
@@ -90,7 +94,7 @@ mod tests {
             "chosen": {"fused": {"boards": 2}}, "evals_per_s": 12345.6, "tried": 9,
         }]});
         std::fs::write(&path, file.to_string()).unwrap();
-        let text = list(&[card, software], &KernelTuner::remembered(path));
+        let text = list(&[card, software.clone()], &KernelTuner::remembered(path));
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("cpu "), "{text}");
         assert_eq!(
@@ -104,6 +108,12 @@ mod tests {
              evaluations/s, the fastest of 9"
         );
         assert!(lines[3].starts_with("gpu:1  llvmpipe (vulkan, driver maker 1.2), f32, "));
-        assert!(lines[3].ends_with("which auto never takes"), "{text}");
+        assert!(lines[3].contains("; a software adapter: "), "{text}");
+        assert!(!text.contains("no GPU"), "{text}");
+        let alone = list(&[software], &untuned);
+        assert!(
+            alone.contains("RK-0301: no GPU: a software adapter is the processor"),
+            "{alone}"
+        );
     }
 }
