@@ -9,11 +9,12 @@ use rookery_engine::{DeviceChoice, Precision, fastest};
 use tokio::runtime::Runtime;
 
 use crate::cli::EvaluateArgs;
-use crate::config::ConfigFile;
+use crate::config::{ConfigFile, resolve_data_dir};
 use crate::device_argument::Device;
 use crate::device_pool::DevicePool;
 use crate::network_argument;
 use crate::networks::Trial;
+use crate::tuning::Tuning;
 
 /// Answers the position of the flags, or those on standard input.
 ///
@@ -28,7 +29,9 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
         .unwrap_or("auto");
     let precision: Precision = args.precision.parse()?;
     let device: Device<DeviceChoice> = Device::resolve(device, file)?;
-    let backends = device.open(precision, &KernelTuner::default())?;
+    let folder = resolve_data_dir(args.server.dir.clone(), file).ok();
+    let kernels = folder.map(|folder| KernelTuner::remembered(Tuning::kernels_path(&folder)));
+    let backends = device.open(precision, &kernels.unwrap_or_default())?;
     let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
     let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
     let evaluator = fastest(backends, &weights)?.load(&weights)?.evaluator();
