@@ -1,11 +1,11 @@
 //! The command `devices`: what this machine can compute on.
 
 use rookery_backend_gpu::{GpuAdapter, KernelTuner, adapters, driver_advice};
+use rookery_backends::kernel_tuner;
 use rookery_common::output;
 
 use crate::cli::DevicesArgs;
 use crate::config::{ConfigFile, resolve_data_dir};
-use crate::tuning::Tuning;
 
 /// Lists the processor and the GPUs that Vulkan, Metal or DirectX 12 show, each with the name that `--device` takes, and the
 /// kernels that were fastest there.
@@ -15,8 +15,7 @@ use crate::tuning::Tuning;
 /// If standard output cannot be written.
 pub fn run(args: DevicesArgs) -> anyhow::Result<()> {
     let folder = resolve_data_dir(args.dir, &ConfigFile::default()).ok();
-    let kernels = folder.map(|folder| KernelTuner::remembered(Tuning::kernels_path(&folder)));
-    output::print(&list(&adapters(), &kernels.unwrap_or_default()))
+    output::print(&list(&adapters(), &kernel_tuner(folder.as_deref())))
 }
 
 fn list(adapters: &[GpuAdapter], kernels: &KernelTuner) -> String {
@@ -60,6 +59,7 @@ fn list(adapters: &[GpuAdapter], kernels: &KernelTuner) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rookery_backends::kernels_path;
     use rookery_common::network::NetworkSpec;
 
     use super::*;
@@ -88,7 +88,7 @@ mod tests {
             ..card.clone()
         };
         let folder = tempfile::tempdir().unwrap();
-        let path = Tuning::kernels_path(folder.path());
+        let path = kernels_path(folder.path());
         let file = serde_json::json!({"program": env!("CARGO_PKG_VERSION"), "tuned": [{
             "adapter": "Card", "driver": "maker 1.2", "precision": "f16", "network": NetworkSpec::resnet(6, 64),
             "chosen": {"fused": {"boards": 2}}, "evals_per_s": 12345.6, "tried": 9,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use rookery_analysis::evaluate;
-use rookery_backend_gpu::KernelTuner;
+use rookery_backends::kernel_tuner;
 use rookery_engine::{DeviceChoice, Precision, fastest};
 use tokio::runtime::Runtime;
 
@@ -14,7 +14,6 @@ use crate::device_argument::Device;
 use crate::device_pool::DevicePool;
 use crate::network_argument;
 use crate::networks::Trial;
-use crate::tuning::Tuning;
 
 /// Answers the position of the flags, or those on standard input.
 ///
@@ -30,8 +29,7 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
     let precision: Precision = args.precision.parse()?;
     let device: Device<DeviceChoice> = Device::resolve(device, file)?;
     let folder = resolve_data_dir(args.server.dir.clone(), file).ok();
-    let kernels = folder.map(|folder| KernelTuner::remembered(Tuning::kernels_path(&folder)));
-    let backends = device.open(precision, &kernels.unwrap_or_default())?;
+    let backends = device.open(precision, &kernel_tuner(folder.as_deref()))?;
     let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
     let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
     let evaluator = fastest(backends, &weights)?.load(&weights)?.evaluator();

@@ -3,8 +3,8 @@
 use std::net::TcpListener;
 
 use anyhow::Context as _;
-use rookery_backend_gpu::KernelTuner;
 use rookery_backend_remote::{Server, ServerOptions};
+use rookery_backends::kernel_tuner;
 use rookery_common::signals::{StopSignal, StopSignals};
 use rookery_common::text::quantity;
 use rookery_tls::ServerCertificate;
@@ -40,8 +40,7 @@ pub fn run(args: ServeDeviceArgs, file: &ConfigFile, runtime: &Runtime) -> anyho
         listener.with_context(|| format!("RK-0008: cannot listen at {}", args.listen))?;
     let mut compute = Compute::resolve(&compute, file)?;
     compute.pairs = false;
-    let kernels = resolve_data_dir(None, file).map(|dir| Tuning::kernels_path(&dir));
-    let kernels = kernels.map(KernelTuner::remembered).unwrap_or_default();
+    let kernels = kernel_tuner(resolve_data_dir(None, file).ok().as_deref());
     let machine = Machine::open(&compute, &kernels, &mut Tuning::default(), None)?;
     anyhow::ensure!(
         machine.devices.lanes() == 1,

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use rustls::CertificateError;
+
 /// Why a connection ends.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectionError {
@@ -49,6 +51,9 @@ impl ConnectionError {
 pub(crate) fn tls_failure(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidMessage(_) => "the other side speaks no TLS".to_owned(),
+        rustls::Error::InvalidCertificate(CertificateError::Other(why)) => {
+            format!("the certificate is not trusted ({why})")
+        }
         rustls::Error::InvalidCertificate(why) => format!("the certificate is not trusted ({why})"),
         other => format!("TLS failed: {other}"),
     }

@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use rookery_backend_gpu::KernelTuner;
+use rookery_backends::kernel_tuner;
 use rookery_client::RetryPolicy;
 use rookery_common::protocol::jobs::Backend;
 use rookery_common::text::quantity;
@@ -98,7 +98,7 @@ fn open_machine(
 ) -> anyhow::Result<Machine> {
     let known = Tuning::load(data_dir);
     let mut tuning = known.clone();
-    let kernels = KernelTuner::remembered(Tuning::kernels_path(data_dir));
+    let kernels = kernel_tuner(Some(data_dir));
     let machine = Machine::open(compute, &kernels, &mut tuning, unfinished)?;
     if tuning != known
         && let Err(error) = tuning.save(data_dir)

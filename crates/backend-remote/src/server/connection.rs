@@ -80,10 +80,11 @@ fn open(socket: &Arc<TcpStream>, shared: &Shared) -> Result<(ReadHalf, WriteHalf
     if let Err(ConnectionError::Silent(_)) = opened {
         // A client of TLS speaks first. This one waits for a greeting.
         let why = "it speaks TLS: write remotes://HOST:PORT, with --device-ca for a certificate of its own";
-        return refuse(
+        write(
             &mut stream::plain(socket).1,
-            ConnectionError::Refused(why.to_owned()),
-        );
+            &Reply::Refused(why.to_owned()),
+        )?;
+        return Err(ConnectionError::protocol("it speaks no TLS"));
     }
     opened
 }
@@ -121,7 +122,7 @@ fn greet(writer: &mut WriteHalf, reader: &mut FrameReader, shared: &Shared) -> R
 }
 
 /// Says why the connection ends.
-fn refuse<T>(writer: &mut WriteHalf, why: ConnectionError) -> Result<T> {
+fn refuse(writer: &mut WriteHalf, why: ConnectionError) -> Result<()> {
     write(writer, &Reply::Refused(why.to_string()))?;
     Err(why)
 }
