@@ -64,7 +64,7 @@ describe("a search", () => {
     const evaluator = new Uniform({ g1f3: 2 });
     const { found } = await search(GameHistory.fromFen(), { visits: 0, evaluator });
     expect(found.lines[0]).toMatchObject({ uci: "g1f3", san: ["Nf3"], visits: 0 });
-    expect(found.lines[0]!.prior).toBeCloseTo(Math.exp(2) / (Math.exp(2) + 19), 6);
+    expect(found.lines[0]!.prior).toBeCloseTo(Math.exp(2 / 1.36) / (Math.exp(2 / 1.36) + 19), 6);
   });
 
   test("visits moves with a high prior more", async () => {

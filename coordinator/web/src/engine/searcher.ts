@@ -14,6 +14,9 @@ import { select } from "./puct";
 import { softmax } from "./softmax";
 import { flipped, q, type Wdl } from "./wdl";
 
+/** Of every position, as in Rookery's UCI engine and in lc0: the search looks at more moves. */
+const POLICY_TEMPERATURE = 1.36;
+
 /** Walks of a batch that may meet a leaf under way before the batch is closed. */
 const MOST_COLLISIONS = 8;
 
@@ -180,7 +183,7 @@ export class Searcher {
     gathered.leaves.forEach(({ path }, index) => {
       const { logits, value } = answers[index]!;
       arrive(path);
-      path[path.length - 1]!.open(softmax(logits));
+      path[path.length - 1]!.open(softmax(logits, POLICY_TEMPERATURE));
       backUp(path, value);
     });
     gathered.collisions.forEach(arrive);
