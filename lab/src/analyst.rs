@@ -17,6 +17,8 @@ pub struct Analyst {
     engine: Engine,
     limits: Limits,
     name: String,
+    /// Positions that it was asked for.
+    positions: u64,
 }
 
 /// What it says of a position.
@@ -47,12 +49,18 @@ impl Analyst {
             name: format!("{}, {nodes} nodes a position", engine.name()),
             limits: Limits::nodes(nodes),
             engine,
+            positions: 0,
         })
     }
 
     /// The engine's name with its nodes.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Positions that it has evaluated so far.
+    pub const fn positions(&self) -> u64 {
+        self.positions
     }
 
     /// Tells the engine that what follows has nothing to do with what it was asked before.
@@ -71,6 +79,7 @@ impl Analyst {
     /// If the engine fails.
     pub fn ask(&mut self, start: &Chess, moves: &[Move]) -> anyhow::Result<Finding> {
         let answer = self.engine.search(Game { start, moves }, &self.limits)?;
+        self.positions += 1;
         let white_to_move = start.turn().is_white() == moves.len().is_multiple_of(2);
         let for_white = |own: i32| {
             if white_to_move {

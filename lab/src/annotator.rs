@@ -49,6 +49,11 @@ impl Annotator {
         self.analyst.name()
     }
 
+    /// Positions that the engine has evaluated so far, those of strays among them.
+    pub const fn positions(&self) -> u64 {
+        self.analyst.positions()
+    }
+
     /// The game as text: its tags, its main line, an evaluation of each position but a last one in which the game
     /// is over. Evaluations that it has already are kept; everything else in comments, and variations, are not.
     ///

@@ -1,13 +1,25 @@
-//! A worker whose device is another program's, which dies in the middle of a job and comes back.
+//! A worker whose device is another program's, by TLS: it dies in the middle of a job and comes back with a renewed
+//! certificate.
 
 use anyhow::ensure;
 use rookery_tests::params::tiny;
 use rookery_tests::programs::{Running, eventually, free_port};
 use rookery_tests::site::{RUN, Site};
 
-/// Starts a program that offers the processor at this address, and waits until it does.
+/// Starts a program that offers the processor at this address with a certificate of its own, and waits until it does.
 async fn device(site: &Site, name: &str, address: &str) -> anyhow::Result<Running> {
-    let token = site.path("device-token").display().to_string();
+    let made = rcgen::generate_simple_self_signed(vec![name.to_owned()])?;
+    std::fs::write(site.path("device-cert.pem"), made.cert.pem())?;
+    std::fs::write(
+        site.path("device-key.pem"),
+        made.signing_key.serialize_pem(),
+    )?;
+    let path = |name: &str| site.path(name).display().to_string();
+    let (token, certificate, key) = (
+        path("device-token"),
+        path("device-cert.pem"),
+        path("device-key.pem"),
+    );
     let arguments = [
         "serve-device",
         "--listen",
@@ -16,6 +28,10 @@ async fn device(site: &Site, name: &str, address: &str) -> anyhow::Result<Runnin
         "cpu",
         "--device-token-file",
         &token,
+        "--tls-cert",
+        &certificate,
+        "--tls-key",
+        &key,
     ];
     let log = site.path(&format!("{name}.log"));
     let mut device = Running::start("rookery-worker", &log, &arguments, &[])?;
@@ -49,14 +65,16 @@ async fn a_worker_contributes_by_the_device_of_another_program() -> anyhow::Resu
     let folder = site.path("worker").display().to_string();
     let url = site.url();
     let arguments = ["run", "--server", &url, "--run", RUN, "--dir", &folder];
-    let (remote, token) = (
-        format!("remote://{address}"),
+    let (remote, token, certificate) = (
+        format!("remotes://{address}"),
         site.path("device-token").display().to_string(),
+        site.path("device-cert.pem").display().to_string(),
     );
     let environment = [
         ("ROOKERY_NAME", "worker"),
         ("ROOKERY_DEVICE", remote.as_str()),
         ("ROOKERY_DEVICE_TOKEN_FILE", token.as_str()),
+        ("ROOKERY_DEVICE_CA", certificate.as_str()),
         ("ROOKERY_GAMES", "8"),
     ];
     let log = site.path("worker.log");

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rookery_backend_gpu::KernelTuner;
+use rookery_backends::kernels_path;
 use rookery_common::output;
 use rookery_common::params::SelfPlayParams;
 use rookery_common::text::quantity;
@@ -61,7 +62,7 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
     }
     let data_dir = resolve_data_dir(args.server.dir.clone(), file).ok();
     let mut tuning = data_dir.as_deref().map(Tuning::load).unwrap_or_default();
-    let kernels = data_dir.as_deref().map(Tuning::kernels_path);
+    let kernels = data_dir.as_deref().map(kernels_path);
     let kernels = kernels.map(KernelTuner::anew).unwrap_or_default();
     let mut machine = Machine::open(&compute, &kernels, &mut tuning, None)?;
     let trial = Trial(Arc::clone(&machine.devices));

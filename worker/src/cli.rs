@@ -43,6 +43,10 @@ pub struct GlobalArgs {
     /// or more. [default: none, which serves this machine's programs only]
     #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DEVICE_TOKEN_FILE", value_name = "FILE")]
     pub device_token_file: Option<PathBuf>,
+    /// Trust the certificates in this PEM file of a device at `--device remotes://…`: its own certificate, or that of
+    /// the authority that has signed it. [default: the system's authorities]
+    #[arg(long, global = true, help_heading = SHARED, env = "ROOKERY_DEVICE_CA", value_name = "FILE")]
+    pub device_ca: Option<PathBuf>,
 }
 
 /// The commands.
@@ -73,7 +77,8 @@ pub enum Command {
     /// List what this machine can compute on, with the names that --device takes, and the kernels of GPUs that were fastest.
     Devices(DevicesArgs),
     /// Offer this machine's device to other machines, which use it with `--device remote://HOST:PORT`. One GPU serves
-    /// the whole house. Only the greeting is protected by the token: for networks that you trust, or through a tunnel.
+    /// the whole house. Only the greeting is protected by the token: for networks that you trust. With a certificate
+    /// everything is encrypted, and the device is used with `--device remotes://HOST:PORT`.
     #[command(
         before_help = "Example: rookery-worker serve-device --listen 0.0.0.0:7750 --device-token-file token"
     )]
@@ -107,7 +112,7 @@ pub struct ServerArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct ComputeArgs {
     /// Compute on this device: cpu, gpu or gpu:N (`devices` lists them), several GPUs as gpu:0,gpu:1 or gpu:all, auto (the
-    /// fastest single one, or a GPU and the processor together if both gain, measured once and remembered), remote://HOST:PORT (what `serve-device` offers there), and with
+    /// fastest single one, or a GPU and the processor together if both gain, measured once and remembered), remote://HOST:PORT (what `serve-device` offers there; remotes:// by TLS), and with
     /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
@@ -280,7 +285,7 @@ pub struct EvaluateArgs {
     /// Which coordinator.
     #[command(flatten)]
     pub server: ServerArgs,
-    /// Compute on this device: auto, cpu, gpu, gpu:N, remote://HOST:PORT (what `serve-device` offers there), and with
+    /// Compute on this device: auto, cpu, gpu, gpu:N, remote://HOST:PORT (what `serve-device` offers there; remotes:// by TLS), and with
     /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
@@ -308,7 +313,7 @@ pub struct UciArgs {
     /// Which coordinator.
     #[command(flatten)]
     pub server: ServerArgs,
-    /// Compute on this device: auto, cpu, gpu, gpu:N, remote://HOST:PORT (what `serve-device` offers there), and with
+    /// Compute on this device: auto, cpu, gpu, gpu:N, remote://HOST:PORT (what `serve-device` offers there; remotes:// by TLS), and with
     /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
@@ -339,6 +344,13 @@ pub struct ServeDeviceArgs {
         value_name = "ADDRESS"
     )]
     pub listen: SocketAddr,
+    /// Speak TLS with the certificates in this PEM file. It is read again when it changes and on SIGHUP.
+    /// [default: plain TCP]
+    #[arg(long, env = "ROOKERY_DEVICE_TLS_CERT", value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// The private key of the certificate, a PEM file.
+    #[arg(long, env = "ROOKERY_DEVICE_TLS_KEY", value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
     /// Offer this device: cpu, gpu or gpu:N (`devices` lists them), auto (the fastest of these, measured now), and with
     /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]

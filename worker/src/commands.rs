@@ -31,6 +31,9 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     if let Some(path) = cli.global.device_token_file.clone() {
         file.device_token_file = Some(path);
     }
+    if let Some(path) = cli.global.device_ca.clone() {
+        file.device_ca = Some(path);
+    }
     let log = cli.global.log.clone().or_else(|| file.log.clone());
     let format = cli
         .global

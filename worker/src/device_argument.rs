@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use rookery_backend_cpu::CpuBackend;
 use rookery_backend_gpu::KernelTuner;
-use rookery_backend_remote::{DeviceToken, PATIENCE, RemoteAddress, RemoteBackend};
+use rookery_backend_remote::{DeviceToken, PATIENCE, RemoteAddress, RemoteBackend, RemoteDevice};
 use rookery_backends::DeviceSelection;
 use rookery_common::command_line::read_secret;
 use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
@@ -19,8 +19,8 @@ use crate::config::ConfigFile;
 pub enum Device<L> {
     /// On this machine.
     Local(L),
-    /// What `serve-device` offers at an address, with its token.
-    Remote(RemoteAddress, Option<DeviceToken>),
+    /// What `serve-device` offers.
+    Remote(Box<RemoteDevice>),
 }
 
 impl<L: FromStr<Err: Display>> Device<L> {
@@ -28,10 +28,21 @@ impl<L: FromStr<Err: Display>> Device<L> {
     ///
     /// # Errors
     ///
-    /// If there is no such name, or the token of a remote device cannot be read.
+    /// If there is no such name, the token of a remote device cannot be read, or certificates are given for a
+    /// connection in plain.
     pub fn resolve(name: &str, file: &ConfigFile) -> anyhow::Result<Self> {
-        if name.starts_with(RemoteAddress::SCHEME) {
-            return Ok(Self::Remote(name.parse()?, device_token(file)?));
+        if RemoteAddress::is_meant_by(name) {
+            let address: RemoteAddress = name.parse()?;
+            anyhow::ensure!(
+                address.is_encrypted() || file.device_ca.is_none(),
+                "{address} is not encrypted, and --device-ca is of no use there: write remotes://, or leave the \
+                 certificates out"
+            );
+            return Ok(Self::Remote(Box::new(RemoteDevice {
+                token: device_token(file)?,
+                trusted_certificates: file.device_ca.clone(),
+                ..RemoteDevice::new(address)
+            })));
         }
         let local = name.parse::<L>();
         let local = local.map_err(|error| anyhow::anyhow!("{error}, or remote://HOST:PORT"))?;
@@ -52,9 +63,7 @@ impl Device<DeviceChoice> {
     ) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
         match self {
             Self::Local(choice) => rookery_backends::open(*choice, precision, tuner),
-            Self::Remote(address, token) => {
-                Ok(vec![open_remote(address, token.clone(), precision)?])
-            }
+            Self::Remote(device) => Ok(vec![open_remote(device, precision)?]),
         }
     }
 }
@@ -72,21 +81,18 @@ impl Device<DeviceSelection> {
     ) -> Result<Vec<Vec<Arc<dyn Backend>>>, BackendError> {
         match self {
             Self::Local(devices) => rookery_backends::open_all(devices, precision, tuner),
-            Self::Remote(address, token) => {
-                Ok(vec![vec![open_remote(address, token.clone(), precision)?]])
-            }
+            Self::Remote(device) => Ok(vec![vec![open_remote(device, precision)?]]),
         }
     }
 }
 
 /// A remote device. The processor takes its place when it does not answer any more: in 32 bits it is as exact as any.
 fn open_remote(
-    address: &RemoteAddress,
-    token: Option<DeviceToken>,
+    device: &RemoteDevice,
     precision: Precision,
 ) -> Result<Arc<dyn Backend>, BackendError> {
     let next = Arc::new(CpuBackend::new(Precision::F32)?);
-    let remote = RemoteBackend::open(address, token, precision, next, PATIENCE)?;
+    let remote = RemoteBackend::open(device.clone(), precision, next, PATIENCE)?;
     Ok(Arc::new(remote))
 }
 
@@ -115,7 +121,10 @@ mod tests {
         };
         let resolve = |name: &str| Device::<DeviceChoice>::resolve(name, &file);
         let remote = resolve("remote://gpu.lan:7750").unwrap();
-        assert!(matches!(remote, Device::Remote(_, Some(_))), "{remote:?}");
+        assert!(
+            matches!(&remote, Device::Remote(remote) if remote.token.is_some()),
+            "{remote:?}"
+        );
         let local = resolve("gpu:1").unwrap();
         assert!(matches!(local, Device::Local(DeviceChoice::Gpu(1))));
         let error = resolve("tpu").unwrap_err().to_string();
@@ -127,6 +136,22 @@ mod tests {
         assert!(error.contains("5 characters"), "{error}");
         assert!(!error.contains("short\""), "{error}");
         // Without a remote device the file is not read.
+        resolve("cpu").unwrap();
+    }
+
+    #[test]
+    fn certificates_are_for_encrypted_connections_alone() {
+        let file = ConfigFile {
+            device_ca: Some("gpu.pem".into()),
+            ..ConfigFile::default()
+        };
+        let resolve = |name: &str| Device::<DeviceChoice>::resolve(name, &file);
+        let Device::Remote(remote) = resolve("remotes://gpu.lan:7750").unwrap() else {
+            panic!("it is elsewhere")
+        };
+        assert_eq!(remote.trusted_certificates, file.device_ca);
+        let error = resolve("remote://gpu.lan:7750").unwrap_err().to_string();
+        assert!(error.contains("write remotes://"), "{error}");
         resolve("cpu").unwrap();
     }
 }

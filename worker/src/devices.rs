@@ -1,11 +1,11 @@
 //! The command `devices`: what this machine can compute on.
 
 use rookery_backend_gpu::{GpuAdapter, KernelTuner, adapters, driver_advice};
+use rookery_backends::kernel_tuner;
 use rookery_common::output;
 
 use crate::cli::DevicesArgs;
 use crate::config::{ConfigFile, resolve_data_dir};
-use crate::tuning::Tuning;
 
 /// Lists the processor and the GPUs that Vulkan, Metal or DirectX 12 show, each with the name that `--device` takes, and the
 /// kernels that were fastest there.
@@ -15,8 +15,7 @@ use crate::tuning::Tuning;
 /// If standard output cannot be written.
 pub fn run(args: DevicesArgs) -> anyhow::Result<()> {
     let folder = resolve_data_dir(args.dir, &ConfigFile::default()).ok();
-    let kernels = folder.map(|folder| KernelTuner::remembered(Tuning::kernels_path(&folder)));
-    output::print(&list(&adapters(), &kernels.unwrap_or_default()))
+    output::print(&list(&adapters(), &kernel_tuner(folder.as_deref())))
 }
 
 fn list(adapters: &[GpuAdapter], kernels: &KernelTuner) -> String {
@@ -39,7 +38,7 @@ fn list(adapters: &[GpuAdapter], kernels: &KernelTuner) -> String {
                 ""
             },
             if adapter.is_software {
-                "; a processor in a GPU's place, which auto never takes"
+                "; a software adapter: this machine's processor, which auto never takes for a GPU"
             } else {
                 ""
             },
@@ -49,13 +48,18 @@ fn list(adapters: &[GpuAdapter], kernels: &KernelTuner) -> String {
         }
     }
     if adapters.iter().all(|adapter| adapter.is_software) {
-        text += &format!("RK-0301: no GPU: {}\n", driver_advice());
+        let software = match adapters {
+            [] => "",
+            _ => "a software adapter is the processor, and is used only if --device names it; ",
+        };
+        text += &format!("RK-0301: no GPU: {software}{}\n", driver_advice());
     }
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use rookery_backends::kernels_path;
     use rookery_common::network::NetworkSpec;
 
     use super::*;
@@ -84,13 +88,13 @@ mod tests {
             ..card.clone()
         };
         let folder = tempfile::tempdir().unwrap();
-        let path = Tuning::kernels_path(folder.path());
+        let path = kernels_path(folder.path());
         let file = serde_json::json!({"program": env!("CARGO_PKG_VERSION"), "tuned": [{
             "adapter": "Card", "driver": "maker 1.2", "precision": "f16", "network": NetworkSpec::resnet(6, 64),
             "chosen": {"fused": {"boards": 2}}, "evals_per_s": 12345.6, "tried": 9,
         }]});
         std::fs::write(&path, file.to_string()).unwrap();
-        let text = list(&[card, software], &KernelTuner::remembered(path));
+        let text = list(&[card, software.clone()], &KernelTuner::remembered(path));
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("cpu "), "{text}");
         assert_eq!(
@@ -104,6 +108,12 @@ mod tests {
              evaluations/s, the fastest of 9"
         );
         assert!(lines[3].starts_with("gpu:1  llvmpipe (vulkan, driver maker 1.2), f32, "));
-        assert!(lines[3].ends_with("which auto never takes"), "{text}");
+        assert!(lines[3].contains("; a software adapter: "), "{text}");
+        assert!(!text.contains("no GPU"), "{text}");
+        let alone = list(&[software], &untuned);
+        assert!(
+            alone.contains("RK-0301: no GPU: a software adapter is the processor"),
+            "{alone}"
+        );
     }
 }

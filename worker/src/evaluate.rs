@@ -4,12 +4,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use rookery_analysis::evaluate;
-use rookery_backend_gpu::KernelTuner;
+use rookery_backends::kernel_tuner;
 use rookery_engine::{DeviceChoice, Precision, fastest};
 use tokio::runtime::Runtime;
 
 use crate::cli::EvaluateArgs;
-use crate::config::ConfigFile;
+use crate::config::{ConfigFile, resolve_data_dir};
 use crate::device_argument::Device;
 use crate::device_pool::DevicePool;
 use crate::network_argument;
@@ -28,7 +28,8 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
         .unwrap_or("auto");
     let precision: Precision = args.precision.parse()?;
     let device: Device<DeviceChoice> = Device::resolve(device, file)?;
-    let backends = device.open(precision, &KernelTuner::default())?;
+    let folder = resolve_data_dir(args.server.dir.clone(), file).ok();
+    let backends = device.open(precision, &kernel_tuner(folder.as_deref()))?;
     let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
     let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
     let evaluator = fastest(backends, &weights)?.load(&weights)?.evaluator();

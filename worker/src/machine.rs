@@ -287,6 +287,9 @@ fn beside_gpu(
     if let Some((gpu, beside)) = known.filter(|_| choice != PrecisionChoice::Measure) {
         return Ok(beside.map(|beside| (gpu, beside)));
     }
+    tracing::info!(
+        "measuring whether the processor gains beside a GPU; this takes some seconds at the first start"
+    );
     let weights = Weights::random(spec, 0)?;
     let gpu = if is_gpu_faster {
         Arc::clone(chosen)
@@ -339,6 +342,15 @@ fn choose(
             return Ok(Arc::clone(known));
         }
     }
+    let names = backends.iter().map(|one| {
+        let info = one.info();
+        format!("{} in {}", info.device, info.precision)
+    });
+    let names: Vec<_> = names.collect();
+    tracing::info!(
+        "measuring what computes fastest: {}; this takes some seconds at the first start",
+        names.join(", ")
+    );
     let backend = fastest(backends, &Weights::random(spec, 0)?)?;
     let info = backend.info();
     tuning.note_choice(key, &info.device, info.precision);

@@ -12,6 +12,8 @@ use tokio::sync::watch;
 /// How far the end has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
+    /// Nothing has been asked for yet.
+    Starting,
     /// Playing.
     Running,
     /// No new jobs; games in hand are finished and uploaded.
@@ -29,7 +31,7 @@ pub struct Shutdown {
 impl Default for Shutdown {
     fn default() -> Self {
         Self {
-            phase: watch::Sender::new(Phase::Running),
+            phase: watch::Sender::new(Phase::Starting),
         }
     }
 }
@@ -98,6 +100,10 @@ enum Step {
 /// and the system may both tell of it.
 const fn step(signal: StopSignal, phase: Phase) -> Step {
     match (signal, phase) {
+        (StopSignal::Interrupt, Phase::Starting) => Step::Advance(
+            Phase::Finishing,
+            "ending; no games were begun at this start",
+        ),
         (StopSignal::Interrupt, Phase::Running) => Step::Advance(
             Phase::Finishing,
             "finishing the games in hand, then ending; a second signal stops at once",
@@ -106,7 +112,7 @@ const fn step(signal: StopSignal, phase: Phase) -> Step {
             Step::Advance(Phase::Stopping, "stopping at once; finished games are kept")
         }
         (StopSignal::Interrupt, Phase::Stopping) => Step::Exit,
-        (StopSignal::Hangup, Phase::Running | Phase::Finishing) => Step::Advance(
+        (StopSignal::Hangup, Phase::Starting | Phase::Running | Phase::Finishing) => Step::Advance(
             Phase::Stopping,
             "the terminal was closed: stopping at once; finished games are kept",
         ),
@@ -117,7 +123,7 @@ const fn step(signal: StopSignal, phase: Phase) -> Step {
 /// Begins the end after so long, unless it has begun.
 pub async fn finish_after(time: Duration, shutdown: Shutdown) {
     tokio::time::sleep(time).await;
-    if shutdown.phase() == Phase::Running {
+    if !shutdown.has_reached(Phase::Finishing) {
         tracing::info!("the time is over: finishing the games in hand, then ending");
         shutdown.advance(Phase::Finishing);
     }
@@ -149,17 +155,23 @@ mod tests {
             Step::Stay => Some(phase),
             Step::Exit => None,
         };
-        use Phase::{Finishing, Running, Stopping};
+        use Phase::{Finishing, Running, Starting, Stopping};
         for (signal, phase, after) in [
+            (StopSignal::Interrupt, Starting, Some(Finishing)),
             (StopSignal::Interrupt, Running, Some(Finishing)),
             (StopSignal::Interrupt, Finishing, Some(Stopping)),
             (StopSignal::Interrupt, Stopping, None),
+            (StopSignal::Hangup, Starting, Some(Stopping)),
             (StopSignal::Hangup, Running, Some(Stopping)),
             (StopSignal::Hangup, Finishing, Some(Stopping)),
             (StopSignal::Hangup, Stopping, Some(Stopping)),
         ] {
             assert_eq!(phase_after(signal, phase), after, "{signal:?} {phase:?}");
         }
+        let Step::Advance(_, why) = step(StopSignal::Interrupt, Starting) else {
+            panic!("it goes on")
+        };
+        assert!(!why.contains("in hand"), "there are none yet: {why}");
     }
 
     #[tokio::test]

@@ -77,11 +77,6 @@ impl Tuning {
         data_dir.join("tuning.json")
     }
 
-    /// Where the kernels of GPUs are kept that were fastest.
-    pub fn kernels_path(data_dir: &Path) -> PathBuf {
-        data_dir.join("gpu-tuning.json")
-    }
-
     /// What is kept in a folder. A file that cannot be read is as good as none: the machine can be
     /// measured again.
     pub fn load(data_dir: &Path) -> Self {

@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, header};
 use axum::{Extension, Router};
+use rookery_tls::ServerCertificate;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -36,7 +37,6 @@ use crate::limits::Limits;
 use crate::telemetry::Underway;
 use connection::HttpService;
 use permits::{ConnectionLimit, ConnectionPermit};
-use tls::Tls;
 use write_timeout::WriteTimeoutStream;
 
 /// How long a TLS handshake may take.
@@ -55,7 +55,7 @@ pub struct Server {
     /// How much each client may have.
     pub limits: Arc<Limits>,
     /// The certificate, if the coordinator itself speaks TLS.
-    pub tls: Option<Tls>,
+    pub tls: Option<ServerCertificate>,
     /// Cancelled when no more is accepted and what is being served is finished.
     pub stopping: CancellationToken,
 }
@@ -130,13 +130,13 @@ async fn serve(
     peer: SocketAddr,
     place: &ConnectionPermit,
     doorway: HttpService,
-    tls: Option<Tls>,
+    certificate: Option<ServerCertificate>,
 ) {
     let activity = place.activity.clone();
-    let Some(tls) = tls else {
+    let Some(certificate) = certificate else {
         return doorway.serve(stream, peer.ip(), activity).await;
     };
-    match tokio::time::timeout(HANDSHAKE, tls.accept(stream)).await {
+    match tokio::time::timeout(HANDSHAKE, tls::accept(&certificate, stream)).await {
         Ok(Ok(stream)) => doorway.serve(stream, peer.ip(), activity).await,
         Ok(Err(error)) => tracing::debug!(%peer, %error, "A TLS handshake failed."),
         Err(_) => tracing::debug!(%peer, "A TLS handshake took too long."),

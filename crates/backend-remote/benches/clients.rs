@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rookery_backend_cpu::CpuBackend;
 use rookery_backend_gpu::{GpuBackend, KernelTuner};
-use rookery_backend_remote::{RemoteAddress, RemoteBackend, Server, ServerOptions};
+use rookery_backend_remote::{RemoteAddress, RemoteBackend, RemoteDevice, Server, ServerOptions};
 use rookery_common::network::NetworkSpec;
 use rookery_engine::dummy::random_batch;
 use rookery_engine::{
@@ -147,7 +147,8 @@ fn measure_clients(
     for _ in 0..clients {
         let next = Arc::new(CpuBackend::new(Precision::F32)?);
         let patience = Duration::from_secs(1);
-        let remote = RemoteBackend::open(address, None, Precision::Auto, next, patience)?;
+        let device = RemoteDevice::new(address.clone());
+        let remote = RemoteBackend::open(device, Precision::Auto, next, patience)?;
         let network: Arc<dyn LoadedNetwork> = remote.load(weights)?;
         evaluators.push(network.evaluator());
     }

@@ -1,10 +1,10 @@
 //! Frames on a socket: a length, a kind, a payload. The length is checked before memory is taken for it.
 
-use std::io::{ErrorKind, Read as _};
-use std::net::TcpStream;
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use crate::error::ConnectionError;
+use crate::stream::ReadHalf;
 
 /// Most bytes of a frame before both sides know each other.
 pub(crate) const MAX_GREETING: usize = 256;
@@ -14,6 +14,9 @@ pub(crate) const MAX_REQUEST: usize = 2 << 20;
 pub(crate) const MAX_REPLY: usize = 5 << 20;
 /// Most bytes of a text.
 pub(crate) const MAX_TEXT: usize = 1000;
+
+/// How a client begins that speaks TLS, in all its versions. As a length it is larger than any that is allowed then.
+const TLS_HANDSHAKE: [u8; 2] = [0x16, 0x03];
 
 /// A frame of this kind, whose payload `write` appends.
 pub(crate) fn frame(kind: u8, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -27,14 +30,14 @@ pub(crate) fn frame(kind: u8, write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 /// Reads frames from a socket.
 #[derive(Debug)]
 pub(crate) struct FrameReader {
-    stream: TcpStream,
+    stream: ReadHalf,
     body: Vec<u8>,
     /// How long a frame may take from its first byte to its last.
     frame_time: Duration,
 }
 
 impl FrameReader {
-    pub(crate) const fn new(stream: TcpStream, frame_time: Duration) -> Self {
+    pub(crate) const fn new(stream: ReadHalf, frame_time: Duration) -> Self {
         Self {
             stream,
             body: Vec::new(),
@@ -49,10 +52,10 @@ impl FrameReader {
         most: usize,
     ) -> Result<(u8, &[u8]), ConnectionError> {
         let mut head = [0; 4];
-        self.stream.set_read_timeout(idle)?;
-        let first = match read_some(&mut self.stream, &mut head) {
+        let deadline = idle.map(|idle| Instant::now() + idle);
+        let first = match self.stream.read(&mut head, deadline) {
             Ok(0) => return Err(ConnectionError::Closed),
-            Err(error) if is_timeout(&error) => {
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
                 return Err(ConnectionError::Silent(idle.unwrap_or_default()));
             }
             read => read?,
@@ -61,7 +64,11 @@ impl FrameReader {
         self.fill(&mut head[first..], deadline)?;
         let length = u32::from_le_bytes(head) as usize;
         if !(1..=most).contains(&length) {
-            let what = format!("a frame of {length} bytes, allowed is 1 to {most}");
+            let what = if head.starts_with(&TLS_HANDSHAKE) {
+                "it speaks TLS, and this side does not".to_owned()
+            } else {
+                format!("a frame of {length} bytes, allowed is 1 to {most}")
+            };
             return Err(ConnectionError::protocol(what));
         }
         let mut body = std::mem::take(&mut self.body);
@@ -73,40 +80,22 @@ impl FrameReader {
     }
 
     fn fill(&mut self, mut rest: &mut [u8], deadline: Instant) -> Result<(), ConnectionError> {
-        let stalled = || ConnectionError::Stalled(self.frame_time);
         while !rest.is_empty() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(stalled());
-            }
-            self.stream.set_read_timeout(Some(left))?;
-            match read_some(&mut self.stream, rest) {
+            match self.stream.read(rest, Some(deadline)) {
                 Ok(0) => {
                     return Err(ConnectionError::protocol(
                         "it ended in the middle of a frame",
                     ));
                 }
                 Ok(count) => rest = &mut rest[count..],
-                Err(error) if is_timeout(&error) => return Err(stalled()),
+                Err(error) if error.kind() == ErrorKind::TimedOut => {
+                    return Err(ConnectionError::Stalled(self.frame_time));
+                }
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
     }
-}
-
-fn read_some(stream: &mut TcpStream, buffer: &mut [u8]) -> std::io::Result<usize> {
-    loop {
-        match stream.read(buffer) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            done => return done,
-        }
-    }
-}
-
-/// Systems name an expired timeout differently.
-fn is_timeout(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 /// The fields of a payload, from first to last.

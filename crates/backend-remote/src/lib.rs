@@ -35,11 +35,13 @@
 //! A client may have several batches in flight. Answers come in any order. When too many are in flight the server reads
 //! nothing more from this client until some are answered, and TCP holds the client back.
 //!
-//! The token never crosses the wire, but everything else does in plain: the connection is for a network that its users
-//! trust, or for a tunnel (SSH, WireGuard).
+//! At `remotes://` all of this is inside TLS 1.2 or 1.3, and the client begins with its handshake. A server that speaks
+//! TLS sends `refused` in plain to a client that has sent nothing in the time for a greeting. At `remote://` the token
+//! never crosses the wire, but everything else does in plain: the connection is for a network that its users trust, or
+//! for a tunnel (SSH, WireGuard).
 //!
-//! Modules in dependency order: `address`, `token`, `error`, `frame`, `message`, `positions`; of the server `budget`,
-//! `queue`, `networks`, `connection`; of the client `link`, `backend`, `evaluator`.
+//! Modules in dependency order: `address`, `token`, `error`, `stream`, `frame`, `message`, `positions`; of the server
+//! `budget`, `queue`, `networks`, `connection`; of the client `device`, `link`, `backend`, `evaluator`.
 
 mod address;
 mod client;
@@ -48,12 +50,13 @@ mod frame;
 mod message;
 mod positions;
 mod server;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod token;
 
 pub use address::{ParseAddressError, RemoteAddress};
-pub use client::{PATIENCE, RemoteBackend};
+pub use client::{PATIENCE, RemoteBackend, RemoteDevice};
 pub use server::{Limits, Server, ServerError, ServerOptions, Statistics};
 pub use token::{DeviceToken, TokenError};
 

@@ -1,6 +1,7 @@
 //! Which backend a choice of a device and a precision means: Rookery's kernels for processors and for GPUs, and libtorch where
 //! the program was built with that.
 
+mod data_dir;
 mod selection;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use rookery_backend_cpu::CpuBackend;
 use rookery_backend_gpu::{GpuAdapter, GpuBackend, adapters, driver_advice, has_nvidia_gpu};
 use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
 
+pub use data_dir::{default_data_dir, home_folder, kernel_tuner, kernels_path};
 pub use rookery_backend_gpu::KernelTuner;
 pub use selection::DeviceSelection;
 

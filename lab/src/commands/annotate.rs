@@ -84,11 +84,12 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
     for path in &args.pgn {
         each_game(path, &read, |game| {
             let flow = work.take(game)?;
-            let games = work.output.games();
-            let rate = (games - done) as f64 / begun.elapsed().as_secs_f64();
+            let (games, positions) = (work.output.games(), work.positions());
+            let rate = positions as f64 / begun.elapsed().as_secs_f64();
+            let (games, evaluated) = (quantity(games, "game"), quantity(positions, "position"));
             task.at(
                 read.load(Ordering::Relaxed),
-                &format!("{}, {rate:.1} games/s", quantity(games, "game")),
+                &format!("{games}; {evaluated} evaluated, {rate:.0}/s"),
             );
             Ok(match flow {
                 ControlFlow::Continue(()) => shutdown.flow(),
@@ -112,9 +113,10 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
     std::fs::rename(&part, &args.output)
         .with_context(|| format!("cannot write {}", args.output.display()))?;
     tracing::info!(
-        "wrote {} to {}",
+        "wrote {} to {}; {} evaluated",
         quantity(work.output.games(), "game"),
-        args.output.display()
+        args.output.display(),
+        quantity(work.positions(), "position")
     );
     Ok(())
 }
@@ -151,6 +153,11 @@ impl Work {
             self.round()?;
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Positions that were evaluated in this session, those of strays among them.
+    fn positions(&self) -> u64 {
+        self.engines.iter().map(Annotator::positions).sum()
     }
 
     /// Annotates the games that wait, and writes them in their order.

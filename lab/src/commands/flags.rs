@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use rookery_analysis::Device;
-use rookery_backends::KernelTuner;
 use rookery_engine::{Backend, BackendError, DeviceChoice, Precision, fastest};
 use rookery_model::Weights;
 
@@ -33,7 +32,9 @@ pub struct DeviceArgs {
 
 impl DeviceArgs {
     fn backends(&self) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
-        rookery_backends::open(self.device, self.precision, &KernelTuner::default())
+        let data_dir = rookery_backends::default_data_dir();
+        let kernels = rookery_backends::kernel_tuner(data_dir.as_deref());
+        rookery_backends::open(self.device, self.precision, &kernels)
     }
 
     /// Opens the device, the most exact where several may be meant.

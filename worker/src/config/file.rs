@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use rookery_backends::home_folder;
 use rookery_common::command_line::LogFormat;
 use rookery_common::config;
 use rookery_common::signing::RunKey;
@@ -44,6 +45,9 @@ pub struct ConfigFile {
     /// A file that holds the token of a remote device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device_token_file: Option<PathBuf>,
+    /// A file that holds the certificates that are trusted of a remote device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_ca: Option<PathBuf>,
     /// In what numbers to compute.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
@@ -96,16 +100,6 @@ impl ConfigFile {
 /// Where the file is looked for: `$XDG_CONFIG_HOME/rookery/worker.toml`, or under `~/.config`.
 pub fn default_path() -> Option<PathBuf> {
     Some(home_folder("XDG_CONFIG_HOME", ".config")?.join("rookery/worker.toml"))
-}
-
-/// The folder in the variable, or else the one of this name at home.
-pub(super) fn home_folder(variable: &str, name: &str) -> Option<PathBuf> {
-    let set = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
-    set(variable).map(PathBuf::from).or_else(|| {
-        set("HOME")
-            .or_else(|| set("USERPROFILE"))
-            .map(|home| Path::new(&home).join(name))
-    })
 }
 
 #[cfg(test)]

@@ -8,6 +8,6 @@ mod settings;
 mod token;
 
 pub use file::{ConfigFile, default_path};
-pub use settings::{Compute, PrecisionChoice, Settings, default_data_dir};
+pub use settings::{Compute, PrecisionChoice, Settings};
 pub(crate) use settings::{resolve_data_dir, worker_name};
 pub use token::{StoredToken, Tokens, write_private};

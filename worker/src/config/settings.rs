@@ -6,14 +6,14 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use rookery_backends::DeviceSelection;
+use rookery_backends::{DeviceSelection, default_data_dir};
 use rookery_common::command_line::read_secret;
 use rookery_common::ids::RunName;
 use rookery_common::signing::RunKey;
 use rookery_common::text::{is_blank, printable};
 use rookery_engine::Precision;
 
-use super::file::{ConfigFile, home_folder};
+use super::file::ConfigFile;
 use crate::api::{Server, Token};
 use crate::cli::{ComputeArgs, JudgeArgs, RunArgs, ServerArgs};
 use crate::device_argument::Device;
@@ -251,12 +251,6 @@ pub(crate) fn resolve_data_dir(
     flag.or_else(|| file.dir.clone())
         .or_else(default_data_dir)
         .context("there is no home folder; use --dir")
-}
-
-/// Where data is kept unless told otherwise: `$XDG_DATA_HOME/rookery`, or
-/// `~/.local/share/rookery`.
-pub fn default_data_dir() -> Option<PathBuf> {
-    Some(home_folder("XDG_DATA_HOME", ".local/share")?.join("rookery"))
 }
 
 impl ServerArgs {

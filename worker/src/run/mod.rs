@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
-use rookery_backend_gpu::KernelTuner;
+use rookery_backends::kernel_tuner;
 use rookery_client::RetryPolicy;
 use rookery_common::protocol::jobs::Backend;
 use rookery_common::text::quantity;
@@ -48,7 +48,7 @@ use crate::machine::Machine;
 use crate::networks::{NetworkCache, Trial};
 use crate::play::{PlayEvent, Player};
 use crate::retry::Retry;
-use crate::shutdown::{Shutdown, finish_after, follow_signals};
+use crate::shutdown::{Phase, Shutdown, finish_after, follow_signals};
 use crate::spool::actor::SpoolEvent;
 use crate::spool::{Owner, Spool, SpoolHandle};
 use crate::trust::Trust;
@@ -98,7 +98,7 @@ fn open_machine(
 ) -> anyhow::Result<Machine> {
     let known = Tuning::load(data_dir);
     let mut tuning = known.clone();
-    let kernels = KernelTuner::remembered(Tuning::kernels_path(data_dir));
+    let kernels = kernel_tuner(Some(data_dir));
     let machine = Machine::open(compute, &kernels, &mut tuning, unfinished)?;
     if tuning != known
         && let Err(error) = tuning.save(data_dir)
@@ -133,6 +133,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         return Ok(());
     };
     let Login { client, owner } = login;
+    shutdown.advance(Phase::Running);
     for (other, games) in spool.work_for(owner.clone()) {
         if games > 0 {
             tracing::warn!("{}", other.way_to_send(games, &settings.server));

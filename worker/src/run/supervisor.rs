@@ -420,7 +420,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// What becomes of jobs in this phase.
 const fn control_in(phase: Phase) -> Option<Control> {
     match phase {
-        Phase::Running => None,
+        Phase::Starting | Phase::Running => None,
         Phase::Finishing => Some(Control::FinishInHand),
         Phase::Stopping => Some(Control::Drop),
     }

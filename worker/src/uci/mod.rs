@@ -13,12 +13,11 @@
 
 use std::io::stdin;
 
-use rookery_backend_gpu::KernelTuner;
+use rookery_backends::kernel_tuner;
 use rookery_model::included;
 
 use crate::cli::UciArgs;
 use crate::config::{ConfigFile, resolve_data_dir};
-use crate::tuning::Tuning;
 
 pub mod command;
 mod control;
@@ -75,12 +74,11 @@ pub fn run(
         options.syzygy_path = folders.to_string_lossy().into_owned();
     }
     let folder = resolve_data_dir(args.server.dir.clone(), &file).ok();
-    let kernels = folder.map(|folder| KernelTuner::remembered(Tuning::kernels_path(&folder)));
     let networks = RealNetworks {
         server: args.server,
         file,
         runtime,
-        kernels: kernels.unwrap_or_default(),
+        kernels: kernel_tuner(folder.as_deref()),
         opened: None,
     };
     session::talk(

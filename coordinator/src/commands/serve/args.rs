@@ -3,13 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context as _;
-use clap::Args;
-use rookery_common::ids::RunName;
-use rookery_common::openings::OpeningBook;
-use rookery_common::protocol::server::{Link, Presentation};
-use rookery_syzygy::Syzygy;
-
 use crate::blobs::Downloads;
 use crate::config::{
     AccessConfig, DownloadPath, Origins, PageUrl, Registration, Settings, SiteUrl,
@@ -17,8 +10,15 @@ use crate::config::{
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
 use crate::server::scrape;
-use crate::server::tls::Tls;
+use crate::server::tls;
 use crate::webhook::Webhook;
+use anyhow::Context as _;
+use clap::Args;
+use rookery_common::ids::RunName;
+use rookery_common::openings::OpeningBook;
+use rookery_common::protocol::server::{Link, Presentation};
+use rookery_syzygy::Syzygy;
+use rookery_tls::ServerCertificate;
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";
@@ -220,15 +220,15 @@ impl ServeArgs {
     }
 
     /// The certificate, if there is to be one.
-    pub(super) fn tls(&self, settings: &Settings) -> anyhow::Result<Option<Tls>> {
+    pub(super) fn tls(&self, settings: &Settings) -> anyhow::Result<Option<ServerCertificate>> {
         let file = &settings.file;
-        let certificate = self.tls_cert.as_ref().or(file.tls_cert.as_ref());
-        let key = self.tls_key.as_ref().or(file.tls_key.as_ref());
-        match (certificate, key) {
-            (None, None) => Ok(None),
-            (Some(certificate), Some(key)) => Tls::open(certificate, key).map(Some),
-            _ => anyhow::bail!("RK-0216: TLS needs both --tls-cert and --tls-key"),
-        }
+        let certificate = self.tls_cert.as_deref().or(file.tls_cert.as_deref());
+        let key = self.tls_key.as_deref().or(file.tls_key.as_deref());
+        Ok(ServerCertificate::of_flags(
+            certificate,
+            key,
+            tls::PROTOCOLS,
+        )?)
     }
 
     /// How clients get files.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rookery_tls::ServerCertificate;
 use tokio::task::JoinHandle;
 
 use crate::app::App;
@@ -9,7 +10,7 @@ use crate::blobs::SharedBlobs;
 use crate::db::SharedDatabase;
 use crate::panics::again;
 use crate::server::sighup::Sighup;
-use crate::server::tls::Tls;
+use crate::server::tls;
 use crate::storage_identity::{self, StorageIdentityError};
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
@@ -85,9 +86,9 @@ pub(super) async fn claim(
 }
 
 /// Keeps the certificate fresh, if there is one.
-pub(super) async fn renew(tls: Option<Tls>, hangups: Sighup) {
-    match tls {
-        Some(tls) => tls.keep_fresh(hangups).await,
+pub(super) async fn renew(certificate: Option<ServerCertificate>, hangups: Sighup) {
+    match certificate {
+        Some(certificate) => tls::keep_fresh(certificate, hangups).await,
         None => hangups.pass_over().await,
     }
 }

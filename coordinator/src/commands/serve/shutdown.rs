@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use rookery_common::signals::{StopSignal, StopSignals};
+use rookery_tls::ServerCertificate;
 use tokio::net::TcpListener;
 
 use crate::api;
 use crate::app::App;
 use crate::server::Server;
-use crate::server::tls::Tls;
 
 /// How long requests that are being served may take when the coordinator stops.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -17,7 +17,7 @@ const DRAIN: Duration = Duration::from_secs(30);
 pub(super) async fn serve(
     app: App,
     listener: TcpListener,
-    tls: Option<Tls>,
+    tls: Option<ServerCertificate>,
     signals: StopSignals,
     notice: Duration,
 ) {

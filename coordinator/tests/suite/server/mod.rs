@@ -16,7 +16,7 @@ use rookery_coordinator::config::{AccessConfig, Registration};
 use rookery_coordinator::limits::Limits;
 use rookery_coordinator::limits::settings::LimitArgs;
 use rookery_coordinator::server::Server;
-use rookery_coordinator::server::tls::Tls;
+use rookery_tls::ServerCertificate;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -43,7 +43,7 @@ impl Site {
         Self::start_with(Limits::new(limits), None).await
     }
 
-    async fn start_with(limits: Limits, tls: Option<Tls>) -> Self {
+    async fn start_with(limits: Limits, tls: Option<ServerCertificate>) -> Self {
         let doors = AccessConfig {
             registration: Registration::Open,
             limits,
@@ -73,7 +73,7 @@ impl Site {
 }
 
 /// Serves a router at a free port.
-async fn listen(router: Router, limits: Arc<Limits>, tls: Option<Tls>) -> SocketAddr {
+async fn listen(router: Router, limits: Arc<Limits>, tls: Option<ServerCertificate>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let server = Server {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rookery_coordinator::limits::Limits;
-use rookery_coordinator::server::tls::Tls;
+use rookery_coordinator::server::tls::PROTOCOLS;
+use rookery_tls::{ServerCertificate, TlsError};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -25,8 +26,8 @@ fn certify(folder: &Path) -> CertificateDer<'static> {
     cert.der().clone()
 }
 
-fn open(folder: &Path) -> anyhow::Result<Tls> {
-    Tls::open(&folder.join("cert.pem"), &folder.join("key.pem"))
+fn open(folder: &Path) -> Result<ServerCertificate, TlsError> {
+    ServerCertificate::open(&folder.join("cert.pem"), &folder.join("key.pem"), PROTOCOLS)
 }
 
 async fn connect(
@@ -95,7 +96,7 @@ async fn pages_know_that_the_coordinator_speaks_tls() {
 #[test]
 fn files_that_do_not_serve_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let name = |result: anyhow::Result<Tls>| format!("{:#}", result.err().unwrap());
+    let name = |result: Result<ServerCertificate, TlsError>| result.err().unwrap().to_string();
     assert!(name(open(folder.path())).contains("cert.pem"));
     certify(folder.path());
     let other = tempfile::tempdir().unwrap();

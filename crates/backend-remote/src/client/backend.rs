@@ -10,12 +10,12 @@ use rookery_common::protocol::jobs::Backend as NumericClass;
 use rookery_engine::{Backend, BackendError, BackendInfo, Evaluator, LoadedNetwork, Precision};
 use rookery_model::Weights;
 
+use super::device::RemoteDevice;
 use super::evaluator::RemoteEvaluator;
 use super::link::{Link, NetworkError};
 use crate::address::RemoteAddress;
-use crate::error::ConnectionError;
+use crate::error::{ConnectionError, tls_failure};
 use crate::message::Offer;
-use crate::token::DeviceToken;
 
 /// How long a server that does not answer is tried again before the next device takes its place.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -37,8 +37,7 @@ pub struct RemoteBackend(pub(super) Arc<Remote>);
 /// What a backend and its networks share.
 #[derive(Debug)]
 pub(super) struct Remote {
-    pub(super) address: RemoteAddress,
-    token: Option<DeviceToken>,
+    device: RemoteDevice,
     info: BackendInfo,
     /// What takes the device's place.
     pub(super) next: Arc<dyn Backend>,
@@ -69,17 +68,17 @@ impl RemoteBackend {
     ///
     /// # Errors
     ///
-    /// [`BackendError`] if it cannot be reached for `patience`, refuses the token, or computes in another precision than
-    /// the one that was asked for.
+    /// [`BackendError`] if it cannot be reached for `patience`, is not trusted, refuses the token, or computes in
+    /// another precision than the one that was asked for.
     pub fn open(
-        address: &RemoteAddress,
-        token: Option<DeviceToken>,
+        device: RemoteDevice,
         precision: Precision,
         next: Arc<dyn Backend>,
         patience: Duration,
     ) -> Result<Self, BackendError> {
-        let (link, offer) = first_link(address, token.as_ref(), patience)
-            .map_err(|error| unusable(address, &error))?;
+        let address = &device.address;
+        let (link, offer) =
+            first_link(&device, patience).map_err(|error| unusable(address, &error))?;
         let info = info_of(address, &offer)?;
         if precision != Precision::Auto && precision != info.precision {
             return Err(BackendError::Failed(format!(
@@ -89,8 +88,7 @@ impl RemoteBackend {
         }
         tracing::info!("{address} is {} in {}", offer.device, offer.precision);
         Ok(Self(Arc::new(Remote {
-            address: address.clone(),
-            token,
+            device,
             info,
             next,
             patience,
@@ -103,16 +101,12 @@ impl RemoteBackend {
 }
 
 /// Connects for the first time. A server that refuses is not asked again.
-fn first_link(
-    address: &RemoteAddress,
-    token: Option<&DeviceToken>,
-    patience: Duration,
-) -> Result<(Link, Offer), ConnectionError> {
+fn first_link(device: &RemoteDevice, patience: Duration) -> Result<(Link, Offer), ConnectionError> {
     let (begun, mut pause) = (Instant::now(), FIRST_PAUSE);
     loop {
-        match Link::open(address, token) {
+        match Link::open(device) {
             Err(ConnectionError::Io(error)) if begun.elapsed() + pause < patience => {
-                tracing::debug!("{address}: {error}");
+                tracing::debug!("{}: {error}", device.address);
                 thread::sleep(pause);
                 pause = (2 * pause).min(LONGEST_PAUSE);
             }
@@ -122,13 +116,28 @@ fn first_link(
 }
 
 fn unusable(address: &RemoteAddress, error: &ConnectionError) -> BackendError {
-    let remedy = match error {
-        ConnectionError::Io(_) => {
-            "; is `rookery-worker serve-device` running there, and does its --listen allow other machines?"
+    BackendError::Failed(match error {
+        ConnectionError::Io(_) => format!(
+            "{address} cannot be used: {error}; is `rookery-worker serve-device` running there, and does its --listen \
+             allow other machines?"
+        ),
+        ConnectionError::Tls(error) => {
+            let remedy = match error {
+                rustls::Error::InvalidMessage(_) => {
+                    "; write remote://, or start `serve-device` there with --tls-cert and --tls-key"
+                }
+                rustls::Error::InvalidCertificate(_) => {
+                    "; give the device's own certificate, or that of its authority, with --device-ca"
+                }
+                _ => "",
+            };
+            format!(
+                "RK-0314: {address} cannot be used by TLS: {}{remedy}",
+                tls_failure(error)
+            )
         }
-        _ => "",
-    };
-    BackendError::Failed(format!("{address} cannot be used: {error}{remedy}"))
+        _ => format!("{address} cannot be used: {error}"),
+    })
 }
 
 fn info_of(address: &RemoteAddress, offer: &Offer) -> Result<BackendInfo, BackendError> {
@@ -164,7 +173,7 @@ impl Backend for RemoteBackend {
         };
         match network.place() {
             Err(NetworkError::Failed { passing, why }) => {
-                let why = format!("{}: {why}", self.0.address);
+                let why = format!("{}: {why}", self.0.address());
                 Err(if passing {
                     BackendError::OutOfMemory(why)
                 } else {
@@ -182,6 +191,10 @@ impl Backend for RemoteBackend {
 }
 
 impl Remote {
+    pub(super) const fn address(&self) -> &RemoteAddress {
+        &self.device.address
+    }
+
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection
             .lock()
@@ -200,7 +213,7 @@ impl Remote {
                 }
                 Some(why) if connection.outage.is_some() => self.failed(&mut connection, why),
                 Some(why) => {
-                    tracing::warn!("{}: {why}; it is tried again", self.address);
+                    tracing::warn!("{}: {why}; it is tried again", self.address());
                     connection.outage = Some(Outage::new());
                 }
             }
@@ -231,7 +244,7 @@ impl Remote {
         let was_replaced = outage.is_replaced;
         outage.failed(why, self.patience);
         if outage.is_replaced && !was_replaced {
-            let (address, why, next) = (&self.address, &outage.why, &self.next.info().device);
+            let (address, why, next) = (self.address(), &outage.why, &self.next.info().device);
             tracing::warn!(
                 "{address} does not answer ({why}): {next} takes its place until it does"
             );
@@ -240,9 +253,9 @@ impl Remote {
 
     /// Connects again. A server whose numbers are of another class now is not the one that was chosen.
     fn reconnect(&self) -> Result<Link, String> {
-        let opened = Link::open(&self.address, self.token.as_ref());
+        let opened = Link::open(&self.device);
         let (link, offer) = opened.map_err(|error| error.to_string())?;
-        let info = info_of(&self.address, &offer).map_err(|error| error.to_string())?;
+        let info = info_of(self.address(), &offer).map_err(|error| error.to_string())?;
         if info != self.info {
             let (now, before) = (info.class.name(), self.info.class.name());
             return Err(format!(
@@ -257,7 +270,7 @@ impl Remote {
         let mut connection = self.lock();
         if let Some(outage) = connection.outage.take() {
             let seconds = outage.since.elapsed().as_secs();
-            tracing::info!("{} computes again, after {seconds} s", self.address);
+            tracing::info!("{} computes again, after {seconds} s", self.address());
         }
     }
 }
@@ -331,7 +344,7 @@ impl RemoteNetwork {
                     *place = Some(new.clone());
                     return Ok(new);
                 }
-                Err(NetworkError::Lost(why)) => tracing::debug!("{}: {why}", self.remote.address),
+                Err(NetworkError::Lost(why)) => tracing::debug!("{}: {why}", self.remote.address()),
                 Err(error) => return Err(error),
             }
         }

@@ -37,7 +37,7 @@ impl RemoteEvaluator {
     }
 
     fn error(&self, why: &str) -> EvaluatorError {
-        EvaluatorError(format!("{}: {why}", self.network.remote.address))
+        EvaluatorError(format!("{}: {why}", self.network.remote.address()))
     }
 
     /// Lets the next device evaluate.

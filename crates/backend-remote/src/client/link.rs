@@ -1,8 +1,7 @@
 //! One connection to a server, which all threads of the program share.
 
 use std::collections::HashMap;
-use std::io::Write as _;
-use std::net::{Shutdown, TcpStream, ToSocketAddrs as _};
+use std::net::{Shutdown, TcpStream};
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,22 +11,15 @@ use std::time::{Duration, Instant};
 use rookery_common::ids::ContentHash;
 use rookery_engine::{Batch, Evaluations, Precision};
 
-use crate::VERSION;
-use crate::address::RemoteAddress;
+use super::device::{Connected, RemoteDevice};
 use crate::error::ConnectionError;
-use crate::frame::{FrameReader, MAX_GREETING, MAX_REPLY};
+use crate::frame::{FrameReader, MAX_REPLY};
 use crate::message::{DATA_BYTES, Offer, Reply, Request};
 use crate::positions::{read_evaluations, write_positions};
-use crate::token::DeviceToken;
+use crate::stream::WriteHalf;
 
-/// How long connecting may take.
-const CONNECT_TIME: Duration = Duration::from_secs(3);
-/// How long the server's greeting may take.
-const GREETING_TIME: Duration = Duration::from_secs(10);
 /// After so long without a frame the server is gone: it says every five seconds that it is there.
 const SILENCE: Duration = Duration::from_secs(20);
-/// How long a frame may take.
-const FRAME_TIME: Duration = Duration::from_secs(30);
 /// After so long without any answer while batches wait, the device hangs, although its server says that it is there.
 const ANSWER_TIME: Duration = Duration::from_secs(300);
 /// How long loading a network may take: a GPU may look for its fastest kernels first.
@@ -40,9 +32,9 @@ pub(super) type PartAnswer = Result<Evaluations, String>;
 #[derive(Debug)]
 pub(super) struct Link {
     shared: Arc<LinkState>,
-    stream: TcpStream,
+    socket: Arc<TcpStream>,
     /// Where one thread at a time writes a frame.
-    writer: Mutex<TcpStream>,
+    writer: Mutex<WriteHalf>,
     /// What the server says of a network. One is negotiated at a time.
     negotiation: Mutex<Receiver<NetworkReply>>,
 }
@@ -104,24 +96,22 @@ impl LinkState {
 
 impl Link {
     /// Connects and greets; gives what the server offers, too.
-    pub(super) fn open(
-        address: &RemoteAddress,
-        token: Option<&DeviceToken>,
-    ) -> Result<(Self, Offer), ConnectionError> {
-        let stream = connect(address)?;
-        stream.set_nodelay(true)?;
-        stream.set_write_timeout(Some(ANSWER_TIME))?;
-        let mut reader = FrameReader::new(stream.try_clone()?, FRAME_TIME);
-        let offer = greet(&stream, &mut reader, token)?;
+    pub(super) fn open(device: &RemoteDevice) -> Result<(Self, Offer), ConnectionError> {
+        let Connected {
+            socket,
+            mut reader,
+            writer,
+            offer,
+        } = device.connect()?;
         let shared = Arc::new(LinkState::default());
         let (to_negotiation, negotiation) = channel();
         let reading = thread::Builder::new().name("device-reader".to_owned());
         reading.spawn({
-            let (shared, stream) = (Arc::clone(&shared), stream.try_clone()?);
+            let (shared, socket) = (Arc::clone(&shared), Arc::clone(&socket));
             move || {
                 let why = read_all(&mut reader, &shared, &to_negotiation).to_string();
                 // Who writes now fails, who waits learns that nothing comes any more.
-                let _ = stream.shutdown(Shutdown::Both);
+                let _ = socket.shutdown(Shutdown::Both);
                 let mut pending = shared.lock();
                 pending.lost.get_or_insert(why);
                 pending.parts.clear();
@@ -129,8 +119,8 @@ impl Link {
         })?;
         let link = Self {
             shared,
-            writer: Mutex::new(stream.try_clone()?),
-            stream,
+            writer: Mutex::new(writer),
+            socket,
             negotiation: Mutex::new(negotiation),
         };
         Ok((link, offer))
@@ -156,7 +146,7 @@ impl Link {
         let mut pending = self.shared.lock();
         pending.lost.get_or_insert_with(|| why.to_owned());
         pending.parts.clear();
-        let _ = self.stream.shutdown(Shutdown::Both);
+        let _ = self.socket.shutdown(Shutdown::Both);
     }
 
     /// Brings a network there; gives its number and the precision in which it is computed. Its file is sent only if the
@@ -251,56 +241,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        let _ = self.stream.shutdown(Shutdown::Both);
-    }
-}
-
-/// Connects to the first address of the host that answers.
-fn connect(address: &RemoteAddress) -> Result<TcpStream, ConnectionError> {
-    let mut last = None;
-    for address in address.host_and_port().to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, CONNECT_TIME) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = Some(error),
-        }
-    }
-    let none = || ConnectionError::Refused("the host has no address".to_owned());
-    Err(last.map_or_else(none, ConnectionError::Io))
-}
-
-fn greet(
-    mut stream: &TcpStream,
-    reader: &mut FrameReader,
-    token: Option<&DeviceToken>,
-) -> Result<Offer, ConnectionError> {
-    let (kind, payload) = reader.next(Some(GREETING_TIME), MAX_GREETING)?;
-    let Reply::Challenge {
-        version,
-        wants_token,
-        nonce,
-    } = Reply::read(kind, payload)?
-    else {
-        return Err(ConnectionError::protocol("the server does not greet"));
-    };
-    if version != VERSION {
-        let why = format!(
-            "it speaks version {version} and this program {VERSION}: update the older of the two"
-        );
-        return Err(ConnectionError::Refused(why));
-    }
-    if wants_token && token.is_none() {
-        let why = "it asks for a token: give the device's own with --device-token-file";
-        return Err(ConnectionError::Refused(why.to_owned()));
-    }
-    let proof = token.map_or([0; 32], |token| token.proof(&nonce));
-    stream.write_all(&Request::Hello { version, proof }.to_frame())?;
-    let (kind, payload) = reader.next(Some(GREETING_TIME), MAX_REPLY)?;
-    match Reply::read(kind, payload)? {
-        Reply::Welcome(offer) => Ok(offer),
-        Reply::Refused(why) => Err(ConnectionError::Refused(why)),
-        _ => Err(ConnectionError::protocol(
-            "the server does not answer the greeting",
-        )),
+        let _ = self.socket.shutdown(Shutdown::Both);
     }
 }
 

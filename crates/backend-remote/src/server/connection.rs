@@ -4,7 +4,6 @@
 //! nobody but itself.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -13,6 +12,7 @@ use std::thread;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_engine::BackendError;
+use rustls::ServerConnection;
 
 use super::budget::{Budget, InFlight};
 use super::networks::UsedNetwork;
@@ -23,20 +23,22 @@ use crate::error::ConnectionError;
 use crate::frame::{FrameReader, MAX_GREETING, MAX_REQUEST};
 use crate::message::{Offer, Reply, Request};
 use crate::positions::read_positions;
+use crate::stream::{self, ReadHalf, WriteHalf};
 
 type Result<T> = std::result::Result<T, ConnectionError>;
 
 /// Serves a client until it leaves or breaks the rules. `number` is its connection's.
-pub(super) fn serve(stream: &TcpStream, shared: &Arc<Shared>, number: u64) -> Result<()> {
+pub(super) fn serve(socket: &Arc<TcpStream>, shared: &Arc<Shared>, number: u64) -> Result<()> {
     let limits = shared.options.limits;
-    stream.set_nodelay(true)?;
-    stream.set_write_timeout(Some(limits.write_time))?;
-    let mut reader = FrameReader::new(stream.try_clone()?, limits.frame_time);
-    greet(stream, &mut reader, shared)?;
+    socket.set_nodelay(true)?;
+    socket.set_write_timeout(Some(limits.write_time))?;
+    let (read, mut writer) = open(socket, shared)?;
+    let mut reader = FrameReader::new(read, limits.frame_time);
+    greet(&mut writer, &mut reader, shared)?;
     shared.open().has_greeted(number);
     let Some(slot) = ClientSlot::take(&shared.clients, limits.clients) else {
         let why = format!("the device has {} clients already", limits.clients);
-        return refuse(stream, ConnectionError::Refused(why));
+        return refuse(&mut writer, ConnectionError::Refused(why));
     };
     let slot = Arc::new(slot);
     let info = shared.backend.info();
@@ -45,15 +47,15 @@ pub(super) fn serve(stream: &TcpStream, shared: &Arc<Shared>, number: u64) -> Re
         precision: info.precision.name().to_owned(),
         class: info.class.name().to_owned(),
     });
-    write(stream, &welcome)?;
+    write(&mut writer, &welcome)?;
     let (outgoing, frames) = channel();
-    let writer = thread::Builder::new().name("device-writer".to_owned());
-    let (write_end, held, alive) = (stream.try_clone()?, Arc::clone(&slot), limits.alive);
-    writer.spawn(move || {
+    let writing = thread::Builder::new().name("device-writer".to_owned());
+    let (socket, held, alive) = (Arc::clone(socket), Arc::clone(&slot), limits.alive);
+    writing.spawn(move || {
         let _held = held;
         // Whatever it was, the reader notices that the connection is closed.
-        let _ = write_all(&write_end, &frames, alive);
-        let _ = write_end.shutdown(Shutdown::Both);
+        let _ = write_all(&mut writer, &frames, alive);
+        let _ = socket.shutdown(Shutdown::Both);
     })?;
     let client = Client {
         shared,
@@ -68,8 +70,27 @@ pub(super) fn serve(stream: &TcpStream, shared: &Arc<Shared>, number: u64) -> Re
     client.serve(&mut reader)
 }
 
+/// Shakes hands with the client, where the device speaks TLS.
+fn open(socket: &Arc<TcpStream>, shared: &Shared) -> Result<(ReadHalf, WriteHalf)> {
+    let Some(certificate) = &shared.options.certificate else {
+        return Ok(stream::plain(socket));
+    };
+    let session = ServerConnection::new(certificate.config())?;
+    let opened = stream::encrypted(socket, session.into(), shared.options.limits.greeting_time);
+    if let Err(ConnectionError::Silent(_)) = opened {
+        // A client of TLS speaks first. This one waits for a greeting.
+        let why = "it speaks TLS: write remotes://HOST:PORT, with --device-ca for a certificate of its own";
+        write(
+            &mut stream::plain(socket).1,
+            &Reply::Refused(why.to_owned()),
+        )?;
+        return Err(ConnectionError::protocol("it speaks no TLS"));
+    }
+    opened
+}
+
 /// Makes sure that the client speaks this version and knows the token.
-fn greet(stream: &TcpStream, reader: &mut FrameReader, shared: &Shared) -> Result<()> {
+fn greet(writer: &mut WriteHalf, reader: &mut FrameReader, shared: &Shared) -> Result<()> {
     let mut nonce = [0; 32];
     getrandom::fill(&mut nonce).map_err(|error| ConnectionError::protocol(error.to_string()))?;
     let token = shared.options.token.as_ref();
@@ -78,7 +99,7 @@ fn greet(stream: &TcpStream, reader: &mut FrameReader, shared: &Shared) -> Resul
         wants_token: token.is_some(),
         nonce,
     };
-    write(stream, &challenge)?;
+    write(writer, &challenge)?;
     let (kind, payload) = reader.next(Some(shared.options.limits.greeting_time), MAX_GREETING)?;
     let Request::Hello { version, proof } = Request::read(kind, payload)? else {
         return Err(ConnectionError::protocol(
@@ -89,40 +110,40 @@ fn greet(stream: &TcpStream, reader: &mut FrameReader, shared: &Shared) -> Resul
         let why = format!(
             "the client speaks version {version} and this device {VERSION}: update the older of the two"
         );
-        return refuse(stream, ConnectionError::Refused(why));
+        return refuse(writer, ConnectionError::Refused(why));
     }
     match token {
         Some(token) if !token.accepts(&nonce, &proof) => {
             let why = "the token is wrong: give the device's own with --device-token-file";
-            refuse(stream, ConnectionError::Refused(why.to_owned()))
+            refuse(writer, ConnectionError::Refused(why.to_owned()))
         }
         _ => Ok(()),
     }
 }
 
 /// Says why the connection ends.
-fn refuse(stream: &TcpStream, why: ConnectionError) -> Result<()> {
-    write(stream, &Reply::Refused(why.to_string()))?;
+fn refuse(writer: &mut WriteHalf, why: ConnectionError) -> Result<()> {
+    write(writer, &Reply::Refused(why.to_string()))?;
     Err(why)
 }
 
-fn write(mut stream: &TcpStream, reply: &Reply<'_>) -> Result<()> {
-    Ok(stream.write_all(&reply.to_frame())?)
+fn write(writer: &mut WriteHalf, reply: &Reply<'_>) -> Result<()> {
+    Ok(writer.write_all(&reply.to_frame())?)
 }
 
 /// Writes what comes until all senders are gone.
 fn write_all(
-    mut stream: &TcpStream,
+    writer: &mut WriteHalf,
     frames: &Receiver<Outgoing>,
     alive: std::time::Duration,
 ) -> Result<()> {
     loop {
         match frames.recv_timeout(alive) {
             Ok(Outgoing { frame, permit }) => {
-                stream.write_all(&frame)?;
+                writer.write_all(&frame)?;
                 drop(permit);
             }
-            Err(RecvTimeoutError::Timeout) => write(stream, &Reply::Alive)?,
+            Err(RecvTimeoutError::Timeout) => write(writer, &Reply::Alive)?,
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
     }

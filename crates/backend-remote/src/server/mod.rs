@@ -15,6 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use rookery_engine::Backend;
+use rookery_tls::ServerCertificate;
 
 use crate::token::DeviceToken;
 use networks::Networks;
@@ -24,6 +25,8 @@ use networks::Networks;
 pub struct ServerOptions {
     /// What clients must know. Without a token only programs of the same machine are served.
     pub token: Option<DeviceToken>,
+    /// What clients know the server by. With it TLS is spoken, and nothing else.
+    pub certificate: Option<ServerCertificate>,
     /// How long a batch that is not full waits for those of other clients.
     pub gather: Duration,
     /// What clients may take.
@@ -34,6 +37,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             token: None,
+            certificate: None,
             gather: Duration::from_millis(1),
             limits: Limits::default(),
         }
@@ -45,7 +49,7 @@ impl Default for ServerOptions {
 pub struct Limits {
     /// Clients at once.
     pub clients: usize,
-    /// Connections that have not proved that they know the token. The oldest is closed for one more.
+    /// Connections that have not proved that they know the token, handshakes of TLS among them. The oldest is closed for one more.
     pub greetings: usize,
     /// Networks that are loaded at once.
     pub networks: usize,
@@ -55,7 +59,7 @@ pub struct Limits {
     pub batches_in_flight: usize,
     /// Bytes of these with their answers.
     pub bytes_in_flight: usize,
-    /// How long a client may take for its greeting.
+    /// How long a client may take for its greeting, and before it for the handshake of TLS.
     pub greeting_time: Duration,
     /// How long a client may take for a frame that it has begun.
     pub frame_time: Duration,
@@ -132,7 +136,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct OpenConnections {
     next: u64,
-    streams: HashMap<u64, TcpStream>,
+    streams: HashMap<u64, Arc<TcpStream>>,
     /// Those that have not greeted, the oldest first.
     greeting: VecDeque<u64>,
 }
@@ -140,7 +144,7 @@ struct OpenConnections {
 impl OpenConnections {
     /// Adds a connection that is to greet, and gives its number. Where there are `most` of these, the oldest is closed:
     /// whoever knows the token greets at once, and strangers who only connect keep nobody out.
-    fn add(&mut self, stream: TcpStream, most: usize) -> u64 {
+    fn add(&mut self, stream: Arc<TcpStream>, most: usize) -> u64 {
         while self.greeting.len() >= most.max(1)
             && let Some(oldest) = self.greeting.pop_front()
         {
@@ -307,7 +311,8 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 /// Starts a connection's thread.
 fn begin(stream: TcpStream, from: SocketAddr, shared: &Arc<Shared>) -> io::Result<()> {
     let most = shared.options.limits.greetings;
-    let number = shared.open().add(stream.try_clone()?, most);
+    let stream = Arc::new(stream);
+    let number = shared.open().add(Arc::clone(&stream), most);
     let thread = thread::Builder::new().name("device-client".to_owned());
     let of_thread = Arc::clone(shared);
     let spawned = thread.spawn(move || {

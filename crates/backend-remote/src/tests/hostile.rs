@@ -28,7 +28,10 @@ impl Raw {
     /// Connects and reads the challenge.
     fn stranger(server: &Server) -> Self {
         let stream = TcpStream::connect(server.address()).unwrap();
-        let reader = FrameReader::new(stream.try_clone().unwrap(), LONG);
+        let reader = FrameReader::new(
+            crate::stream::plain(&Arc::new(stream.try_clone().unwrap())).0,
+            LONG,
+        );
         let mut raw = Self { stream, reader };
         assert_eq!(raw.next().0, 16);
         raw

@@ -3,6 +3,7 @@
 mod clients;
 mod hostile;
 mod outages;
+mod tls;
 
 use std::net::TcpListener;
 use std::num::NonZeroUsize;
@@ -15,7 +16,7 @@ use rookery_engine::dummy::random_batch;
 use rookery_engine::{Backend, Batch, Evaluations, Evaluator as _, Precision};
 use rookery_model::Weights;
 
-use crate::{DeviceToken, RemoteAddress, RemoteBackend, Server, ServerOptions};
+use crate::{DeviceToken, RemoteAddress, RemoteBackend, RemoteDevice, Server, ServerOptions};
 
 /// A test gives up after this time.
 const LONG: Duration = Duration::from_secs(120);
@@ -64,7 +65,11 @@ fn open(
     patience: Duration,
 ) -> Result<RemoteBackend, rookery_engine::BackendError> {
     let token = token.map(|token| DeviceToken::parse(token).unwrap());
-    RemoteBackend::open(address, token, Precision::Auto, cpu(), patience)
+    let device = RemoteDevice {
+        token,
+        ..RemoteDevice::new(address.clone())
+    };
+    RemoteBackend::open(device, Precision::Auto, cpu(), patience)
 }
 
 /// Waits until something is so.

@@ -106,7 +106,8 @@ fn audits_judge_by_the_class_of_the_servers_device() {
         (Precision::F16, NumericClass::CudaF16)
     );
     assert!(!info.is_cpu());
-    let exact = RemoteBackend::open(&address(&server), None, Precision::F32, cpu(), LONG);
+    let device = RemoteDevice::new(address(&server));
+    let exact = RemoteBackend::open(device, Precision::F32, cpu(), LONG);
     let error = exact.unwrap_err().to_string();
     assert!(error.contains("computes in f16 and not in f32"), "{error}");
 }
@@ -153,7 +154,10 @@ fn liar(answer: Vec<u8>) -> (RemoteAddress, thread::JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("remote://{}", listener.local_addr().unwrap());
     let lie = move |mut stream: TcpStream| -> std::io::Result<()> {
-        let mut reader = crate::frame::FrameReader::new(stream.try_clone()?, LONG);
+        let mut reader = crate::frame::FrameReader::new(
+            crate::stream::plain(&Arc::new(stream.try_clone()?)).0,
+            LONG,
+        );
         let challenge = Reply::Challenge {
             version: VERSION,
             wants_token: false,
