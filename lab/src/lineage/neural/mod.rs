@@ -36,6 +36,10 @@ impl Network {
 
     /// Whether layers and parameters fit, for networks that were read.
     fn check(&self, inputs: usize) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.layers.iter().all(|layer| layer.is_sized()),
+            "a layer has no inputs or outputs, or too many"
+        );
         let joined = self
             .layers
             .windows(2)
@@ -49,12 +53,15 @@ impl Network {
             "its layers do not fit together"
         );
         let count: usize = self.layers.iter().map(|layer| layer.parameters()).sum();
-        let finite = self.parameters.iter().all(|number| number.is_finite());
         anyhow::ensure!(
-            count == self.parameters.len() && finite,
+            count == self.parameters.len() && self.is_finite(),
             "its parameters are not those of its layers"
         );
         Ok(())
+    }
+
+    fn is_finite(&self) -> bool {
+        self.parameters.iter().all(|number| number.is_finite())
     }
 
     /// Computes the outputs of all layers for `[examples][inputs]`.
@@ -267,8 +274,13 @@ pub trait Trained: Serialize + DeserializeOwned {
 ///
 /// # Errors
 ///
-/// If the file cannot be written.
+/// If its training has diverged, or the file cannot be written.
 pub fn write<T: Trained>(agent: &T, path: &Path) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        agent.network().0.is_finite(),
+        "the training diverged: weights are infinite or no numbers. {} is not written; lower --learning-rate",
+        path.display()
+    );
     let text = serde_json::to_vec(agent).context("the agent has no text")?;
     rookery_model::files::write_whole(path, &text)
         .with_context(|| format!("cannot write {}", path.display()))
@@ -362,6 +374,47 @@ mod tests {
                 (slope - found).abs() < 0.02 * (1.0 + slope.abs()),
                 "{place}: {slope} {found}"
             );
+        }
+    }
+
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Agent(Network);
+
+    impl Trained for Agent {
+        const KIND: &'static str = "test";
+
+        fn network(&self) -> (&Network, usize) {
+            (&self.0, 2)
+        }
+    }
+
+    #[test]
+    fn agents_that_cannot_play_are_neither_written_nor_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("agent");
+        let agent = |layers, parameters| Agent(Network { layers, parameters });
+        for number in [f32::NAN, f32::INFINITY] {
+            let diverged = agent(vec![dense(2, 1, false)], vec![0.0, number, 0.0]);
+            let error = write(&diverged, &path).unwrap_err().to_string();
+            assert!(error.contains("--learning-rate"), "{error}");
+            assert!(!path.exists());
+        }
+        write(&agent(vec![dense(2, 1, false)], vec![0.0; 3]), &path).unwrap();
+        assert_eq!(read::<Agent>(&path).unwrap().0.parameters, [0.0; 3]);
+        let planes = |inputs, outputs| Layer::Convolution { inputs, outputs };
+        for (layers, count) in [
+            (vec![dense(2, 0, true), dense(0, 1, false)], 1),
+            (
+                vec![dense(2, usize::MAX, true), dense(usize::MAX, 1, false)],
+                1,
+            ),
+            (vec![planes(1 << 60, 1), dense(64, 1, true)], 3),
+            (vec![dense(2, 1, true), planes(1, 1 << 60)], 3),
+            (vec![dense(2, 1, true)], 4),
+            (vec![], 0),
+        ] {
+            write(&agent(layers, vec![0.0; count]), &path).unwrap();
+            read::<Agent>(&path).unwrap_err();
         }
     }
 
