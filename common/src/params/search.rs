@@ -54,6 +54,19 @@ impl Default for SearchParams {
     }
 }
 
+impl SearchParams {
+    /// How a network is searched where only its strength counts, in play and on a ladder: without noise, with the
+    /// [solver](Self::solver), and with lc0's [policy temperature](Self::policy_temperature) of 1.36.
+    pub fn for_strength() -> Self {
+        Self {
+            noise: None,
+            policy_temperature: 1.36,
+            solver: true,
+            ..Self::default()
+        }
+    }
+}
+
 /// How the root spends its visits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]

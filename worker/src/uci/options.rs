@@ -78,15 +78,13 @@ pub struct NetworkChoice {
     pub threads: u32,
 }
 
-/// Lc0's default. In runs it is 1 unless they say otherwise, as AlphaZero has none.
-const POLICY_TEMPERATURE: f32 = 1.36;
 const FPU_STRATEGIES: &[&str] = &["reduction", "absolute"];
 const PRECISIONS: &[&str] = &["auto", "f32", "bf16", "f16"];
 
 impl Options {
     /// The defaults, with this network.
     pub fn new(network: NetworkChoice) -> Self {
-        let params = SearchParams::default();
+        let params = SearchParams::for_strength();
         let config = SearcherConfig::default();
         let noise = Noise::default();
         let fpu_value = match params.puct.fpu {
@@ -107,7 +105,7 @@ impl Options {
             cpuct_base: params.puct.c_base,
             fpu_strategy: FPU_STRATEGIES[0].to_owned(),
             fpu_value,
-            policy_temperature: POLICY_TEMPERATURE,
+            policy_temperature: params.policy_temperature,
             root_policy_temperature: params.root_policy_temperature,
             noise_epsilon: 0.0,
             noise_alpha: noise.alpha,
@@ -265,7 +263,7 @@ impl Options {
                 policy_temperature: self.policy_temperature,
                 root_policy_temperature: self.root_policy_temperature,
                 kld_stop: (self.kld_gain > 0.0).then_some(kld_stop),
-                ..SearchParams::default()
+                ..SearchParams::for_strength()
             },
             max_collisions: self.max_collisions,
             cache_history: self.cache_history as usize,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use rookery_common::network::Program;
 use rookery_common::network::program::ParseProgramError;
-use rookery_common::params::MatchParams;
+use rookery_common::params::SearchParams;
 use rookery_engine::players::ProgramPlayer;
 use rookery_uci::Launch;
 
@@ -97,7 +97,7 @@ impl fmt::Display for Anchor {
 }
 
 impl Anchor {
-    /// What makes players of it, one for each thread. A network is loaded at once, and searches as matches do by default.
+    /// What makes players of it, one for each thread. A network is loaded at once, and [searches for strength](SearchParams::for_strength).
     ///
     /// # Errors
     ///
@@ -119,7 +119,7 @@ impl Anchor {
             Self::StockfishNodes(nodes) => PlayerFactory::engine(name, stockfish(), *nodes),
             Self::Program { path, nodes } => PlayerFactory::engine(name, Launch::new(path), *nodes),
             Self::Network { path, visits } => {
-                let search = (MatchParams::default().search, *visits);
+                let search = (SearchParams::for_strength(), *visits);
                 let mut factory = PlayerFactory::network(path, search, device)?;
                 factory.name = name;
                 factory

@@ -20,7 +20,7 @@ use crate::arena::{MatchPlan, Standing, report};
 pub struct PlayArgs {
     /// How moves are searched (in a ladder the network's own): a run's file, of which the section matches.search
     /// counts, but for its visits; its kld_stop.interval is at most half of --visits.
-    /// [default: as matches are searched by default]
+    /// [default: as `uci` searches, with the solver and a policy temperature of 1.36]
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
     /// Plies after which a game is a draw, those of its opening not counted.
@@ -54,7 +54,7 @@ impl PlayArgs {
     /// How the file, or else the default, says that matches are searched, if it can be done with this number of visits.
     pub(super) fn search(&self, visits: u32) -> anyhow::Result<SearchParams> {
         let Some(path) = &self.params else {
-            return Ok(MatchParams::default().search);
+            return Ok(SearchParams::for_strength());
         };
         let search = run_params(path)?.matches.search;
         let played = SearchParams {
