@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 
 use crate::file_kind::FileKind;
 
@@ -25,7 +25,7 @@ pub fn unpack<'a>(
     let begin = input.fill_buf()?;
     let is_packed = begin.starts_with(&GZIP) || begin.starts_with(&ZSTD);
     let mut unpacked: Box<dyn BufRead + Send + 'a> = if begin.starts_with(&GZIP) {
-        Box::new(BufReader::new(MultiGzDecoder::new(input)))
+        Box::new(BufReader::new(GzipMembers::new(input)))
     } else if begin.starts_with(&ZSTD) {
         let mut decoder = zstd::Decoder::with_buffer(input)?;
         decoder.window_log_max(WINDOW_LOG)?;
@@ -44,6 +44,35 @@ pub fn unpack<'a>(
             "it is not compressed as its name says, and no text; download it again",
         )),
         _ => Ok(unpacked),
+    }
+}
+
+/// What is packed by gzip, one member after the other. What follows the last one is passed over, as gzip does: zeros to
+/// the end of a block, or garbage.
+#[derive(Debug)]
+pub struct GzipMembers<R>(Option<GzDecoder<R>>);
+
+impl<R: BufRead> GzipMembers<R> {
+    /// Reads what begins as gzip does.
+    pub fn new(input: R) -> Self {
+        Self(Some(GzDecoder::new(input)))
+    }
+}
+
+impl<R: BufRead> Read for GzipMembers<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let read = member.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            // The rest may begin with the last byte of a buffer.
+            let rest = member.get_mut().fill_buf()?;
+            let follows = !rest.is_empty() && GZIP.starts_with(&rest[..rest.len().min(2)]);
+            let ended = self.0.take().filter(|_| follows);
+            self.0 = ended.map(|ended| GzDecoder::new(ended.into_inner()));
+        }
+        Ok(0)
     }
 }
 
@@ -94,6 +123,28 @@ mod tests {
             );
         }
         assert!(unpack_within(Path::new("x"), b"", 0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_follows_a_gzip_file_is_passed_over() {
+        let text = b"1. e4 e5 *\n".repeat(1000);
+        let members = [gzip(&text[..5000]), gzip(&text[5000..])].concat();
+        let read = |after: &[u8], buffer: usize| {
+            let file = [&members, after].concat();
+            let mut unpacked = Vec::new();
+            let input = BufReader::with_capacity(buffer, &file[..]);
+            unpack(Path::new("x"), input)?.read_to_end(&mut unpacked)?;
+            assert_eq!(unpacked, text);
+            io::Result::Ok(())
+        };
+        for after in [&[0; 512][..], b"junk", b"\x1fjunk", b""] {
+            read(after, 1 << 16).unwrap();
+        }
+        // Members may begin with the last byte of a buffer.
+        for buffer in 2..60 {
+            read(&[0; 512], buffer).unwrap();
+        }
+        read(&GZIP, 1 << 16).unwrap_err();
     }
 
     #[test]

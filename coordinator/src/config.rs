@@ -62,6 +62,15 @@ impl Origins {
     }
 }
 
+/// Whether this is an address of the web, perhaps with a path, in one word.
+pub(crate) fn is_web_address(text: &str) -> bool {
+    let host = text
+        .strip_prefix("https://")
+        .or_else(|| text.strip_prefix("http://"))
+        .filter(|host| !host.is_empty() && !host.starts_with('/'));
+    host.is_some() && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
 /// The address of a page or a file to which pages lead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageUrl(String);
@@ -73,13 +82,8 @@ impl PageUrl {
     ///
     /// If a browser would not find a page under the text.
     pub fn read(text: &str) -> anyhow::Result<Self> {
-        let host = text
-            .strip_prefix("https://")
-            .or_else(|| text.strip_prefix("http://"))
-            .filter(|host| !host.is_empty() && !host.starts_with('/'));
-        let is_one_word = !text.contains(|c: char| c.is_whitespace() || c.is_control());
         anyhow::ensure!(
-            host.is_some() && is_one_word,
+            is_web_address(text),
             "{:?} is no address of a page: write https://example.org/rookery",
             without_secrets(text)
         );

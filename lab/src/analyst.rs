@@ -19,6 +19,8 @@ pub struct Analyst {
     name: String,
     /// Positions that it was asked for.
     positions: u64,
+    /// Whether it has ever said a score.
+    scores: bool,
 }
 
 /// What it says of a position.
@@ -48,6 +50,7 @@ impl Analyst {
         Ok(Self {
             name: format!("{}, {nodes} nodes a position", engine.name()),
             limits: Limits::nodes(nodes),
+            scores: false,
             engine,
             positions: 0,
         })
@@ -76,7 +79,7 @@ impl Analyst {
     ///
     /// # Errors
     ///
-    /// If the engine fails.
+    /// If the engine fails, or plays without saying what positions are worth.
     pub fn ask(&mut self, start: &Chess, moves: &[Move]) -> anyhow::Result<Finding> {
         let answer = self.engine.search(Game { start, moves }, &self.limits)?;
         self.positions += 1;
@@ -92,6 +95,12 @@ impl Analyst {
             Score::Centipawns(cp) => Evaluation::Centipawns(for_white(cp)),
             Score::Mate(moves) => Evaluation::Mate(for_white(moves)),
         });
+        self.scores |= evaluation.is_some();
+        anyhow::ensure!(
+            self.scores,
+            "the engine {} says no score, only a move: it cannot judge positions",
+            self.engine.name()
+        );
         Ok(Finding {
             evaluation,
             best: answer.best,
@@ -156,6 +165,23 @@ mod tests {
         launch.arguments = vec!["-c".to_owned(), script.to_owned()];
         let mut analyst = Analyst::start(&launch, 10).unwrap();
         analyst.new_game().unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_engine_that_only_moves_is_no_judge() {
+        let script = "while read -r line; do case $line in \
+            uci) echo id name Mute; echo uciok;; isready) echo readyok;; quit) exit;; \
+            go*) echo info depth 1 nodes 5; echo bestmove e2e4;; esac; done";
+        let mut launch = Launch::new("sh");
+        launch.arguments = vec!["-c".to_owned(), script.to_owned()];
+        let mut analyst = Analyst::start(&launch, 10).unwrap();
+        let error = analyst.ask(&Chess::default(), &[]).unwrap_err().to_string();
+        assert!(error.contains("Mute says no score"), "{error}");
+        launch.arguments[1] = script.replace("nodes 5", "score cp 5");
+        let mut analyst = Analyst::start(&launch, 10).unwrap();
+        let found = analyst.ask(&Chess::default(), &[]).unwrap();
+        assert_eq!(found.evaluation, Some(Evaluation::Centipawns(5)));
     }
 
     #[test]

@@ -55,7 +55,7 @@ fn is_pgn(name: &Path, line: &str) -> bool {
         .any(|ending| name.ends_with(ending));
     let number = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_number = number.len() < line.len() && number.starts_with('.');
-    !is_board(line) && (named || is_number || line.starts_with(['[', '{', '%', ';']))
+    !is_board(line) && (named || is_number || line.starts_with(['[', '{']))
 }
 
 /// Whether a line begins with the ranks of a board.
@@ -64,12 +64,13 @@ fn is_board(line: &str) -> bool {
     board.matches('/').count() == 7
 }
 
-/// Lines with their numbers, without those that say nothing, and without a byte order mark.
+/// Lines with their numbers, without comments and those that are empty, and without a byte order mark. PGN has comments of
+/// its own.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
     lines
         .map(|(index, line)| (index + 1, line.trim()))
-        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with(['#', ';', '%']))
 }
 
 /// One opening a line.

@@ -141,8 +141,21 @@ fn unknown_name(given: &Value, understood: &Value) -> Option<String> {
         (Some(value), Some(inner)) if inner.is_object() => {
             unknown_name(value, inner).map(|rest| format!("{name}.{rest}"))
         }
-        (_, Some(_)) => None,
+        (Some(value), Some(inner)) => lost_item(value, inner).map(|rest| format!("{name}{rest}")),
         (_, None) => Some(name.clone()),
+        (None, Some(_)) => None,
+    })
+}
+
+/// The place of the first item of a list, or of a list in it, that was lost. TOML's reader drops what a pair has too many.
+fn lost_item(given: &Value, understood: &Value) -> Option<String> {
+    let (given, understood) = (given.as_array()?, understood.as_array()?);
+    given.iter().enumerate().find_map(|(place, item)| {
+        let rest = match understood.get(place) {
+            Some(inner) => lost_item(item, inner)?,
+            None => String::new(),
+        };
+        Some(format!("[{place}]{rest}"))
     })
 }
 
@@ -191,6 +204,14 @@ mod tests {
             (
                 "[selfplay.search]\nvisits = 0",
                 "selfplay.search.visits is 0",
+            ),
+            (
+                "[training]\ngrow = [[0, \"4x32\"], [5, \"6x64\", 9]]",
+                "\"training.grow[1][2]\" is no parameter",
+            ),
+            (
+                "[training.learning_rate]\ndrops = [[10, 0.1, 0.5]]",
+                "\"training.learning_rate.drops[0][2]\"",
             ),
             ("[training]\nbatch_size = \"big\"", "line 2"),
             ("{\"training\": {\"batch_size\": \"big\"}}", "column"),

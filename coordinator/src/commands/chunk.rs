@@ -1,7 +1,7 @@
 //! `chunk …`: looks into chunk files, checks them, converts them. Needs no ledger.
 
 use std::fs::File;
-use std::io::{BufWriter, Read as _, Write};
+use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -11,6 +11,7 @@ use rookery_common::chunk::{Caps, ChunkHeader, ChunkReader, GameRecord, read};
 use rookery_common::ids::ContentHash;
 use rookery_common::output::{self, print_with};
 use rookery_common::text::quantity;
+use rookery_model::files::write_whole;
 
 mod summary;
 
@@ -134,8 +135,9 @@ fn export(args: &ExportArgs) -> anyhow::Result<()> {
         return print_with(|out| write_as(args.format, &header, &games, out));
     };
     let cannot = || format!("cannot write {}", path.display());
-    let mut out = BufWriter::new(File::create(path).with_context(cannot)?);
-    write_as(args.format, &header, &games, &mut out).with_context(cannot)
+    let mut text = Vec::new();
+    write_as(args.format, &header, &games, &mut text).with_context(cannot)?;
+    write_whole(path, &text).with_context(cannot)
 }
 
 fn write_as(

@@ -52,7 +52,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     let listen = args.listen(settings);
     let port = reserve(&listen).await?;
     let _lock = lock(settings)?;
-    let blobs = open_blobs_for(settings, args.downloads(settings))?;
+    let blobs = open_blobs_for(settings, args.downloads(settings)?)?;
     let db = open_database_within(settings, PATIENCE).await?;
     let unknown = background::claim(&db, &blobs).await;
     let unknown = unknown.with_context(|| not_used(settings))?;

@@ -76,6 +76,15 @@ fn nowhere() -> String {
 }
 
 #[test]
+fn an_address_to_which_no_client_can_be_sent_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for address in ["cdn.example.org", "ftp://cdn.example.org", "https://"] {
+        let error = refused(folder.path(), &["serve", "--public-url", address]);
+        assert!(error.contains("no address of files"), "{error}");
+    }
+}
+
+#[test]
 fn a_shared_database_with_a_store_of_its_own_is_warned_of() {
     let folder = tempfile::tempdir().unwrap();
     let database = format!("postgres://nobody@{}/rookery", nowhere());

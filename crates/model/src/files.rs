@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 /// How the names end under which files are written before they get their own.
 const PARTIAL: &str = "partial";
 
-/// Writes a file under another name, syncs it, renames it into place and syncs the folder.
+/// Writes a file under another name, syncs it, renames it into place and syncs the folder. A device or a pipe is written
+/// to as it is: under its name there must be no file instead.
 ///
 /// # Errors
 ///
@@ -61,6 +62,9 @@ pub fn remove_partial(folder: &Path) -> io::Result<()> {
 
 /// Replaces a file by a new one, which is opened with `options`.
 fn replace(path: &Path, bytes: &[u8], options: &OpenOptions) -> io::Result<()> {
+    if is_special(path) {
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
     let partial = partial_name(path);
     let attempt = || {
         let mut file = options.open(&partial)?;
@@ -73,6 +77,11 @@ fn replace(path: &Path, bytes: &[u8], options: &OpenOptions) -> io::Result<()> {
         // What is left of it is of no use; that it cannot be removed adds nothing to the error.
         drop(std::fs::remove_file(&partial));
     })
+}
+
+/// Whether there is something of this name that is neither a file nor a folder.
+fn is_special(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir())
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -91,6 +100,26 @@ fn partial_name(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn devices_and_sockets_are_not_replaced_by_files() {
+        use std::os::unix::fs::FileTypeExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let null = dir.path().join("null");
+        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+        write_whole(&null, b"x").unwrap();
+        assert!(
+            std::fs::metadata(&null)
+                .unwrap()
+                .file_type()
+                .is_char_device()
+        );
+        let socket = dir.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        write_whole(&socket, b"x").unwrap_err();
+        assert!(std::fs::metadata(&socket).unwrap().file_type().is_socket());
+    }
 
     #[test]
     fn a_file_is_replaced_whole_and_nothing_is_left_beside_it() {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use rookery_common::chess::fen;
 use rookery_common::chess::moves::{castling_mode, parse_uci, uci};
+use rookery_common::text::{is_blank, printable};
 use shakmaty::{CastlingMode, Chess, Move, Position};
 
 use crate::error::UciError;
@@ -14,7 +15,7 @@ use crate::process::{Output, Process, Silence};
 
 /// Most options that are kept of one engine.
 const MOST_OPTIONS: usize = 1000;
-/// Longest name that an engine is called by.
+/// Longest name that an engine is called by, in characters.
 const LONGEST_NAME: usize = 100;
 const CHESS960: &str = "UCI_Chess960";
 
@@ -229,8 +230,10 @@ impl Engine {
                 return Ok(());
             }
             if let Some(name) = line.strip_prefix("id name ") {
-                let end = name.floor_char_boundary(LONGEST_NAME);
-                self.name = name[..end].to_owned();
+                let name = printable(name, LONGEST_NAME);
+                if !is_blank(&name) {
+                    self.name = name;
+                }
             } else if let Some(declared) = line.strip_prefix("option ")
                 && self.options.len() < MOST_OPTIONS
             {
@@ -256,7 +259,10 @@ impl Engine {
         let mut info = Info::default();
         loop {
             // A flood of lines is no reason to look at the clock less.
-            if Instant::now() >= deadline && !stopped {
+            if Instant::now() >= deadline {
+                if stopped {
+                    return Err(self.fail(Silence::TimedOut, begin, DURING));
+                }
                 stopped = true;
                 self.write("stop", DURING)?;
                 deadline = Instant::now() + self.timeouts.stop;

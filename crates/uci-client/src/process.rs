@@ -7,15 +7,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use rookery_common::text::printable;
+
 use crate::launch::{Launch, locate};
 
 /// Longest line that an engine may write, in bytes: a principal variation is far shorter.
 const LONGEST_LINE: u64 = 64 * 1024;
 /// Lines that may wait to be read; an engine that writes more waits itself.
 const WAITING_LINES: usize = 1024;
-/// What is kept of the standard error, in lines of at most this number of bytes.
+/// What is kept of the standard error, in lines of at most this number of characters.
 const KEPT_ERRORS: usize = 3;
-const KEPT_ERROR_BYTES: usize = 300;
+const KEPT_ERROR_CHARACTERS: usize = 300;
 /// How long the standard error of a program that has ended is read on.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How often an ending process is looked at.
@@ -217,7 +219,6 @@ fn remember(stderr: ChildStderr, errors: &Mutex<VecDeque<String>>) {
         if errors.len() == KEPT_ERRORS {
             errors.pop_front();
         }
-        let end = line.floor_char_boundary(KEPT_ERROR_BYTES);
-        errors.push_back(line[..end].to_owned());
+        errors.push_back(printable(&line, KEPT_ERROR_CHARACTERS));
     }
 }

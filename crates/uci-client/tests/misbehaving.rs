@@ -88,8 +88,24 @@ fn one_that_dies_in_the_middle_of_a_search() {
 
 #[test]
 fn one_that_does_not_stop() {
-    let error = searched("while :; do echo info depth 1; sleep 0.01; done");
+    for pause in ["sleep 0.01", ":"] {
+        let error = searched(&format!("while :; do echo info depth 1; {pause}; done"));
+        assert!(matches!(error, UciError::TimedOut { .. }), "{error}");
+    }
+    // Lines that take longer to understand than to write: one always waits to be read.
+    let error = searched("exec yes info score cp 1 pv $(seq 3000)");
     assert!(matches!(error, UciError::TimedOut { .. }), "{error}");
+}
+
+#[test]
+fn one_whose_name_would_write_over_the_terminal() {
+    let greeting = r"read uci; printf 'id name \033[2Jm\303\274d\007\n'; echo uciok;";
+    let engine = Engine::start(&shell(&format!("{greeting} read a; echo readyok; cat"))).unwrap();
+    assert_eq!(engine.name(), "[2Jmüd");
+    let nameless = shell("read uci; echo id name ' '; echo uciok; read a; echo readyok; cat");
+    assert_eq!(Engine::start(&nameless).unwrap().name(), "sh");
+    let error = Engine::start(&shell(r"printf 'no \033[31mfile\n' >&2; exit 3")).unwrap_err();
+    assert!(error.to_string().contains("no [31mfile"), "{error}");
 }
 
 #[test]

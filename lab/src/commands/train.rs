@@ -68,10 +68,10 @@ pub struct DqnArgs {
     #[arg(long, value_name = "FACTOR", value_parser = positive)]
     pub gamma: Option<f64>,
     /// What winning is worth.
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, value_parser = worth)]
     pub reward: f32,
     /// What losing is worth.
-    #[arg(long, default_value_t = -1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = -1.0, allow_negative_numbers = true, value_parser = worth)]
     pub malus: f32,
     /// How long, and where to.
     #[command(flatten)]
@@ -90,6 +90,13 @@ pub struct ValueSearchArgs {
     /// How long, and where to.
     #[command(flatten)]
     pub length: LengthArgs,
+}
+
+fn worth(text: &str) -> Result<f32, String> {
+    match text.parse() {
+        Ok(worth) if (-1e6..=1e6).contains(&worth) => Ok(worth),
+        _ => Err("write a number from -1000000 to 1000000".to_owned()),
+    }
 }
 
 /// Trains, and writes the agent.
@@ -188,6 +195,17 @@ mod tests {
     struct Line {
         #[command(subcommand)]
         command: TrainCommand,
+    }
+
+    #[test]
+    fn what_a_game_is_worth_is_a_number() {
+        let parse =
+            |flags: &str| Line::try_parse_from(format!("train dqn -o x {flags}").split(' '));
+        assert!(parse("--reward 0.5 --malus -0.5").is_ok());
+        for wrong in ["inf", "nan", "1e30", "much"] {
+            assert!(parse(&format!("--reward {wrong}")).is_err(), "{wrong}");
+            assert!(parse(&format!("--malus -{wrong}")).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! here it is measured move by move: the engine values every legal move of a position, and a policy loses
 //! the difference between the best of them and what it expects to play.
 
+use anyhow::Context as _;
 use rookery_common::chess::GameHistory;
 use rookery_common::pgn::Evaluation;
 use rookery_engine::search::Report;
@@ -36,10 +37,11 @@ impl Judgement {
                 return Ok(if after.is_checkmate() { 1.0 } else { 0.5 });
             }
             let evaluation = analyst.ask(&after, &[])?.evaluation;
-            Ok(expected(
-                evaluation.unwrap_or(Evaluation::Centipawns(0)),
-                mover,
-            ))
+            let evaluation = evaluation.with_context(|| {
+                let name = analyst.name();
+                format!("{name}, said no score after a move; give it more --nodes")
+            })?;
+            Ok(expected(evaluation, mover))
         };
         let scores: anyhow::Result<Vec<f64>> = moves.iter().map(score).collect();
         Ok(Self { scores: scores? })

@@ -48,6 +48,18 @@ fn counters_of_positions_are_kept_however_they_are_written() {
 }
 
 #[test]
+fn comments_do_not_make_games_of_positions() {
+    for comment in ["# a", "; b", "% c", "#", ";"] {
+        let text = format!("{comment}\n{START}\n{comment}\n{START} 0 7\n");
+        assert_eq!(openings("book.epd", &text).len(), 2, "{comment}");
+        let text = format!("{comment}\n[Event \"b\"]\n\n{comment}\n1. d4 d5 *\n");
+        if !comment.starts_with('#') {
+            assert_eq!(moves("book", &text), ["d2d4 d7d5"], "{comment}");
+        }
+    }
+}
+
+#[test]
 fn a_bad_position_is_named_with_its_line() {
     for (text, expected) in [
         ("\nnonsense here too yes\n", "line 2"),

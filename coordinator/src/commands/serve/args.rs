@@ -3,22 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context as _;
+use clap::Args;
+use rookery_common::ids::RunName;
+use rookery_common::openings::OpeningBook;
+use rookery_common::protocol::server::{Link, Presentation};
+use rookery_common::text::without_secrets;
+use rookery_syzygy::Syzygy;
+use rookery_tls::ServerCertificate;
+
 use crate::blobs::Downloads;
 use crate::config::{
-    AccessConfig, DownloadPath, Origins, PageUrl, Registration, Settings, SiteUrl,
+    AccessConfig, DownloadPath, Origins, PageUrl, Registration, Settings, SiteUrl, is_web_address,
 };
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
 use crate::server::scrape;
 use crate::server::tls;
 use crate::webhook::Webhook;
-use anyhow::Context as _;
-use clap::Args;
-use rookery_common::ids::RunName;
-use rookery_common::openings::OpeningBook;
-use rookery_common::protocol::server::{Link, Presentation};
-use rookery_syzygy::Syzygy;
-use rookery_tls::ServerCertificate;
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";
@@ -232,13 +234,21 @@ impl ServeArgs {
     }
 
     /// How clients get files.
-    pub(super) fn downloads(&self, settings: &Settings) -> Downloads {
+    pub(super) fn downloads(&self, settings: &Settings) -> anyhow::Result<Downloads> {
         let file = &settings.file;
         let path = self.downloads.or(file.downloads).unwrap_or_default();
-        Downloads {
-            public: self.public_url.clone().or_else(|| file.public_url.clone()),
-            direct: path == DownloadPath::Direct,
+        let public = self.public_url.clone().or_else(|| file.public_url.clone());
+        if let Some(address) = &public {
+            anyhow::ensure!(
+                is_web_address(address),
+                "{:?} is no address of files: write https://cdn.example.org/rookery",
+                without_secrets(address)
+            );
         }
+        Ok(Downloads {
+            public,
+            direct: path == DownloadPath::Direct,
+        })
     }
 }
 

@@ -1,11 +1,11 @@
 //! Compression: gzip around the protobuf, within bounds.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 
 use bytes::Bytes;
 use flate2::Compression;
-use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
+use rookery_common::unpack::GzipMembers;
 
 use super::error::{Lc0Error, Lc0Result};
 
@@ -23,7 +23,9 @@ pub(super) fn decompress(bytes: &[u8]) -> Lc0Result<Bytes> {
 fn decompress_within(bytes: &[u8], limit: u64) -> Lc0Result<Bytes> {
     let mut unpacked = Vec::new();
     if bytes.starts_with(&GZIP) {
-        unpack(bytes, limit, &mut unpacked).map_err(|error| Lc0Error::Gzip(error.to_string()))?;
+        let mut members = GzipMembers::new(bytes).take(limit + 1);
+        let read = members.read_to_end(&mut unpacked);
+        read.map_err(|error| Lc0Error::Gzip(error.to_string()))?;
     } else {
         unpacked.extend_from_slice(bytes);
     }
@@ -31,18 +33,6 @@ fn decompress_within(bytes: &[u8], limit: u64) -> Lc0Result<Bytes> {
         return Err(Lc0Error::TooLarge(limit));
     }
     Ok(unpacked.into())
-}
-
-/// Unpacks one member after the other, up to a byte more than the limit. What follows the last one is passed
-/// over, as gzip does.
-fn unpack(mut packed: &[u8], limit: u64, unpacked: &mut Vec<u8>) -> io::Result<()> {
-    while packed.starts_with(&GZIP) && unpacked.len() as u64 <= limit {
-        let mut member = GzDecoder::new(packed);
-        let left = limit + 1 - unpacked.len() as u64;
-        member.by_ref().take(left).read_to_end(unpacked)?;
-        packed = member.into_inner();
-    }
-    Ok(())
 }
 
 /// Packs a protobuf; the same bytes always give the same file.

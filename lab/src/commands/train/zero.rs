@@ -20,6 +20,7 @@ use rookery_common::puzzle::Puzzle;
 use rookery_common::puzzle::table::{self, Filter, RatingRange};
 use rookery_common::unpack::unpack;
 use rookery_engine::{Judges, Referee};
+use rookery_model::files::write_whole;
 
 use super::LengthArgs;
 use crate::commands::flags::DeviceArgs;
@@ -211,7 +212,10 @@ impl ZeroArgs {
         shutdown: &Shutdown,
     ) -> anyhow::Result<()> {
         self.length.replace.check(&self.length.output)?;
-        self.length.replace.check(&self.dir)?;
+        let is_empty = std::fs::read_dir(&self.dir).is_ok_and(|mut files| files.next().is_none());
+        if !is_empty {
+            self.length.replace.check(&self.dir)?;
+        }
         let device = self.device.open()?;
         let threads = self.device.threads;
         let program = TrainerProgram::find(self.trainer.as_deref(), &self.train_device, threads);
@@ -231,8 +235,10 @@ impl ZeroArgs {
             Ok((training.games() as u32, note))
         })?;
         let trained = training.network();
-        let copied = std::fs::copy(trained, &self.length.output);
-        copied.with_context(|| format!("cannot write {}", self.length.output.display()))?;
+        let bytes = std::fs::read(trained);
+        let bytes = bytes.with_context(|| format!("cannot read {}", trained.display()))?;
+        write_whole(&self.length.output, &bytes)
+            .with_context(|| format!("cannot write {}", self.length.output.display()))?;
         if self.evaluation_games == 0 || shutdown.is_requested() {
             return Ok(());
         }

@@ -40,7 +40,21 @@ pub(super) struct Pass<'a> {
     pub(super) input: &'a [f32],
 }
 
+/// Most inputs and outputs of a layer, which may be planes.
+const MOST: usize = 1 << 16;
+
 impl Layer {
+    /// Whether it has inputs and outputs, and not too many to reckon with their numbers.
+    pub(super) fn is_sized(self) -> bool {
+        let (Self::Dense {
+            inputs, outputs, ..
+        }
+        | Self::Convolution { inputs, outputs }) = self;
+        [inputs, outputs]
+            .iter()
+            .all(|size| (1..=MOST).contains(size))
+    }
+
     pub(super) const fn inputs(self) -> usize {
         match self {
             Self::Dense { inputs, .. } => inputs,

@@ -2,6 +2,8 @@
 //! arXiv 1412.6980). Everything is computed for batches, in memory that a [`Workspace`] keeps.
 
 mod layer;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
@@ -36,6 +38,10 @@ impl Network {
 
     /// Whether layers and parameters fit, for networks that were read.
     fn check(&self, inputs: usize) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.layers.iter().all(|layer| layer.is_sized()),
+            "a layer has no inputs or outputs, or too many"
+        );
         let joined = self
             .layers
             .windows(2)
@@ -49,12 +55,15 @@ impl Network {
             "its layers do not fit together"
         );
         let count: usize = self.layers.iter().map(|layer| layer.parameters()).sum();
-        let finite = self.parameters.iter().all(|number| number.is_finite());
         anyhow::ensure!(
-            count == self.parameters.len() && finite,
+            count == self.parameters.len() && self.is_finite(),
             "its parameters are not those of its layers"
         );
         Ok(())
+    }
+
+    fn is_finite(&self) -> bool {
+        self.parameters.iter().all(|number| number.is_finite())
     }
 
     /// Computes the outputs of all layers for `[examples][inputs]`.
@@ -267,8 +276,13 @@ pub trait Trained: Serialize + DeserializeOwned {
 ///
 /// # Errors
 ///
-/// If the file cannot be written.
+/// If its training has diverged, or the file cannot be written.
 pub fn write<T: Trained>(agent: &T, path: &Path) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        agent.network().0.is_finite(),
+        "the training diverged: weights are infinite or no numbers. {} is not written; lower --learning-rate",
+        path.display()
+    );
     let text = serde_json::to_vec(agent).context("the agent has no text")?;
     rookery_model::files::write_whole(path, &text)
         .with_context(|| format!("cannot write {}", path.display()))
@@ -294,95 +308,4 @@ pub fn read<T: Trained>(path: &Path) -> anyhow::Result<T> {
     let (network, inputs) = agent.network();
     network.check(inputs).with_context(cannot)?;
     Ok(agent)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn dense(inputs: usize, outputs: usize, relu: bool) -> Layer {
-        Layer::Dense {
-            inputs,
-            outputs,
-            relu,
-        }
-    }
-
-    #[test]
-    fn a_dense_network_computes_what_its_layers_say() {
-        let network = Network {
-            layers: vec![dense(2, 2, true), dense(2, 1, false)],
-            parameters: vec![1.0, 2.0, -1.0, 1.0, 0.5, -4.0, 3.0, 7.0, -1.0],
-        };
-        // 1 + 4 + 0.5 = 5.5; -1 + 2 - 4 = -3, cut to 0; 3 * 5.5 + 7 * 0 - 1 = 15.5.
-        let work = &mut Workspace::default();
-        assert_eq!(network.values(&[1.0, 2.0, 0.0, 0.0], work), [15.5, 0.5]);
-        let mut gradient = vec![0.0; 9];
-        let loss = network.add_gradient(&[1.0, 2.0], &[15.0], &mut gradient, work);
-        assert_eq!(loss, 0.25);
-        // The error 0.5 doubled is 1: times 3 into the first unit, nothing into the second.
-        assert_eq!(gradient, [3.0, 6.0, 0.0, 0.0, 3.0, 0.0, 5.5, 0.0, 1.0]);
-    }
-
-    #[test]
-    fn gradients_are_those_of_small_changes() {
-        let layers = vec![
-            Layer::Convolution {
-                inputs: 2,
-                outputs: 3,
-            },
-            Layer::Convolution {
-                inputs: 3,
-                outputs: 2,
-            },
-            dense(128, 4, true),
-            dense(4, 1, false),
-        ];
-        let mut network = Network::new(layers, 3);
-        let mut rng = ChaCha8Rng::seed_from_u64(5);
-        // Two examples, whose gradients are added.
-        let input: Vec<f32> = (0..256).map(|_| rng.random_range(-1.0..1.0)).collect();
-        let targets = [0.3, -0.2];
-        let mut gradient = vec![0.0; network.parameters.len()];
-        let work = &mut Workspace::default();
-        network.add_gradient(&input, &targets, &mut gradient, work);
-        for place in (0..gradient.len()).step_by(17) {
-            let (kept, step) = (network.parameters[place], 1e-3);
-            let mut error = |parameter: f32| {
-                network.parameters[place] = parameter;
-                let values = network.values(&input, work).iter().zip(targets);
-                values
-                    .map(|(value, target)| f64::from(value - target).powi(2))
-                    .sum::<f64>()
-            };
-            let slope = (error(kept + step) - error(kept - step)) / f64::from(2.0 * step);
-            network.parameters[place] = kept;
-            let found = f64::from(gradient[place]);
-            assert!(
-                (slope - found).abs() < 0.02 * (1.0 + slope.abs()),
-                "{place}: {slope} {found}"
-            );
-        }
-    }
-
-    #[test]
-    fn adam_begins_with_steps_of_its_rate_and_learns() {
-        let mut network = Network {
-            layers: vec![dense(1, 1, false)],
-            parameters: vec![0.0, 0.0],
-        };
-        let mut adam = Adam::new(&network, 0.1);
-        let example = Example {
-            input: vec![2.0],
-            target: 1.0,
-        };
-        assert_eq!(adam.step(&mut network, [&example]), 1.0);
-        for parameter in &network.parameters {
-            assert!((parameter - 0.1).abs() < 1e-4, "{network:?}");
-        }
-        for _ in 0..300 {
-            adam.step(&mut network, [&example]);
-        }
-        assert!(network.loss(&[example], &mut Workspace::default()) < 1e-3);
-    }
 }

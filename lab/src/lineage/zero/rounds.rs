@@ -74,15 +74,22 @@ impl<'a> Training<'a> {
         (device, judges): (&'a Device, Judges),
     ) -> anyhow::Result<Self> {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        // Before all else: where the trainer fails, the folder stays empty, and the same command may be given again.
+        let network = dir.join("random.safetensors");
+        let seed = settings.seed.to_string();
+        let mut init = settings.system.network(settings.shape.as_deref());
+        init.extend(["--seed", &seed, "--force", "-o"]);
+        let init = init.into_iter().map(OsStr::new);
+        trainer.run("init", init.chain([network.as_os_str()]))?;
         let params = settings.system.training(settings.rate);
         write(
             &dir.join("training.json"),
             &serde_json::to_string_pretty(&params)?,
         )?;
         write(&dir.join("losses.jsonl"), "")?;
-        let training = Self {
+        Ok(Self {
             games: GamesFolder::create(dir, settings.system.name(), device.class())?,
-            network: dir.join("random.safetensors"),
+            network,
             dir: dir.to_owned(),
             settings,
             trainer,
@@ -90,18 +97,7 @@ impl<'a> Training<'a> {
             judges,
             begun: Instant::now(),
             rounds: 0,
-        };
-        let seed = training.settings.seed.to_string();
-        let mut init = training
-            .settings
-            .system
-            .network(training.settings.shape.as_deref());
-        init.extend(["--seed", &seed, "--force", "-o"]);
-        let init = init.into_iter().map(OsStr::new);
-        training
-            .trainer
-            .run("init", init.chain([training.network.as_os_str()]))?;
-        Ok(training)
+        })
     }
 
     /// The network as it was made.
@@ -354,6 +350,19 @@ mod tests {
             "{said}"
         );
         assert!(lines[3].contains("round-00001.safetensors"), "{said}");
+    }
+
+    #[test]
+    fn a_training_that_cannot_begin_leaves_its_folder_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let device = crate::commands::flags::testing::device();
+        let run = dir.path().join("run");
+        for trainer in ["no such program", "false"] {
+            let program = TrainerProgram::find(Some(trainer.as_ref()), "cpu", None);
+            let begun = Training::begin(settings(), &run, &program, (&device, Judges::default()));
+            begun.unwrap_err();
+            assert_eq!(std::fs::read_dir(&run).unwrap().count(), 0, "{trainer}");
+        }
     }
 
     #[test]
