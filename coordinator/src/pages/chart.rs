@@ -734,7 +734,7 @@ mod tests {
             let labels = chart.y_ticks.iter().map(|tick| tick.label.clone());
             labels.collect::<Vec<_>>()
         };
-        assert_eq!(ends(100.0), ["-60", "-40", "-20", "0", "20", "40", "60"]);
+        assert_eq!(ends(100.0), ["−60", "−40", "−20", "0", "20", "40", "60"]);
         assert_eq!(ends(0.0).len(), 5);
     }
 
