@@ -50,7 +50,7 @@ async fn an_unknown_address_is_a_page_for_browsers_and_a_problem_for_programs() 
 /// Checks that each page has its texts.
 async fn assert_pages_say(app: &TestApp, said: &[(&str, &[&str])]) {
     for (path, texts) in said {
-        let page = app.page(path).await;
+        let page = without_spans(&app.page(path).await);
         for words in *texts {
             assert!(page.contains(words), "{path}: {words}: {page}");
         }

@@ -99,6 +99,7 @@ pub(super) async fn jobs_with_the_solver_are_for_workers_that_know_it(db: Shared
     let first = network("a", ann, 0);
     db.submit_network(first, noon()).await.unwrap();
     let mut request = request(ann, chances(1, 0.9));
+    request.request.solver = false;
     let refused = db.lease(request.clone(), noon()).await.unwrap();
     assert_eq!(refused, None);
     request.request.solver = true;
