@@ -732,7 +732,7 @@ describe("live boards", () => {
         method, body: body && JSON.stringify(body),
         headers: { authorization: `Bearer ${showcase.tokens.ada}`, "content-type": "application/json" },
       });
-      const asked = { protocol: 2, version: "0.1.0", worker: "shared", backend: "cpu-f32" };
+      const asked = { protocol: 2, version: "0.1.0", worker: "shared", backend: "cpu-f32", solver: true };
       const job = await (await call("POST", "/jobs", asked)).json();
       const board = {
         game: 0, fen: "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", moves: "e2e4 e7e5", value: 40,
