@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::mistakes::{nearest_name, outside_type};
 use super::range::ParamsError;
 use super::run::RunParams;
+use super::search::SearchParams;
 use super::training::TrainingParams;
 
 /// A text that is no set of parameters.
@@ -47,6 +48,17 @@ impl RunParams {
     /// [`TextError`], the first thing that is wrong.
     pub fn from_text(text: &str) -> Result<Self, TextError> {
         let mut params = read(text, Self::check)?;
+        // A message that does not name it is older than it; a file is not.
+        let given: Value = parse(text)?;
+        for (place, search) in [
+            ("/selfplay/search/solver", &mut params.selfplay.search),
+            ("/puzzle/search/solver", &mut params.puzzle.search),
+            ("/matches/search/solver", &mut params.matches.search),
+        ] {
+            if given.pointer(place).is_none() {
+                search.solver = SearchParams::default().solver;
+            }
+        }
         params.check_effect()?;
         // It never counts, and a file that names another part of the search would seem to ask for it.
         params.matches.search.noise = None;
@@ -171,6 +183,16 @@ mod tests {
         assert_eq!(toml.selfplay.search.visits, 32);
         assert_eq!(toml.matches, RunParams::default().matches);
         assert_eq!(RunParams::from_text("").unwrap(), RunParams::default());
+    }
+
+    #[test]
+    fn the_solver_is_on_in_files_and_off_in_messages_of_before_it() {
+        let text = "{\"selfplay\": {\"search\": {\"visits\": 32}}}";
+        let of = |params: &RunParams| (params.selfplay.search.solver, params.puzzle.search.solver);
+        assert_eq!(of(&RunParams::from_text(text).unwrap()), (true, true));
+        assert_eq!(of(&serde_json::from_str(text).unwrap()), (false, true));
+        let off = "[selfplay.search]\nsolver = false\n";
+        assert_eq!(of(&RunParams::from_text(off).unwrap()), (false, true));
     }
 
     #[test]
