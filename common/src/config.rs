@@ -47,12 +47,26 @@ struct ConfigError(String);
 /// password.
 fn from_toml<T: DeserializeOwned>(text: &str) -> Result<T, ConfigError> {
     toml::from_str(text).map_err(|error| {
-        let what = error.message();
+        let what = without_types(error.message());
         ConfigError(match error.span() {
             Some(span) => format!("line {}: {what}", line_at(text, span.start)),
-            None => what.to_owned(),
+            None => what,
         })
     })
+}
+
+/// What was expected, in words where serde names a type of Rust.
+fn without_types(message: &str) -> String {
+    let Some((before, expected)) = message.split_once("expected ") else {
+        return message.to_owned();
+    };
+    let expected = match expected.trim_end() {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number, which may be negative",
+        "f32" | "f64" => "a number",
+        other => other,
+    };
+    format!("{before}expected {expected}")
 }
 
 /// The line of this byte, counted from 1.
@@ -65,6 +79,18 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    #[test]
+    fn what_was_expected_is_said_in_words() {
+        for (text, expected) in [
+            ("a = \"two\"", "expected a whole number"),
+            ("a = -2", "expected a whole number"),
+            ("a = [1]", "expected a whole number"),
+        ] {
+            let error = from_toml::<BTreeMap<String, usize>>(text).unwrap_err();
+            assert!(error.to_string().ends_with(expected), "{text:?}: {error}");
+        }
+    }
 
     #[test]
     fn mistakes_are_told_with_their_line_and_without_its_text() {

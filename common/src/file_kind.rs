@@ -91,6 +91,7 @@ impl FileKind {
                 0x12 | 0x1a | 0x22 | 0x28 | 0x32 | 0x3a | 0x42,
                 ..,
             ] => Some(Self::binary("an ONNX model", OTHER_PROGRAM)),
+            _ if is_utf16(begin) => Some(Self::binary("text in UTF-16", UTF8)),
             _ if begin.iter().all(|byte| *byte == 0) => {
                 Some(Self::binary("nothing but zeros", AGAIN))
             }
@@ -142,6 +143,18 @@ fn zip(begin: &[u8]) -> FileKind {
     } else {
         FileKind::binary("a zip archive", UNPACK)
     }
+}
+
+/// Whether this is ASCII in UTF-16, without the mark that usually comes first: every other byte is zero, no other is.
+fn is_utf16(begin: &[u8]) -> bool {
+    let ascii = |byte: u8| byte == b' ' || byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    let has_zeros_at = |at: usize| {
+        begin.len() >= 8
+            && begin
+                .chunks_exact(2)
+                .all(|pair| pair[at] == 0 && ascii(pair[1 - at]))
+    };
+    has_zeros_at(0) || has_zeros_at(1)
 }
 
 /// The beginning as text, if it is: UTF-8 without control characters. A character may be cut at its end.
@@ -224,6 +237,8 @@ mod tests {
             (lc0, "a network of Lc0"),
             (&safetensors, "a safetensors file"),
             (b"\xff\xfe[\0E\0", "UTF-16"),
+            (b"[\0E\0v\0e\0n\0t\0", "UTF-16"),
+            (b"\0[\0E\0v\0e\0n\0t", "UTF-16"),
             (
                 b"version https://git-lfs.github.com/spec/v1\n",
                 "git lfs pull",

@@ -11,7 +11,7 @@ use rookery_common::chunk::{Caps, ChunkHeader, ChunkReader, GameRecord, read};
 use rookery_common::ids::ContentHash;
 use rookery_common::output::{self, print_with};
 use rookery_common::text::quantity;
-use rookery_model::files::write_whole;
+use rookery_model::files::{check_output, write_whole};
 
 mod summary;
 
@@ -62,6 +62,9 @@ pub struct ExportArgs {
     /// Write to this file and not to standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Replace the file that is to be written, if there is one already.
+    #[arg(long, requires = "output")]
+    pub force: bool,
 }
 
 /// Formats that chunks are exported to.
@@ -129,6 +132,9 @@ fn verify(args: &VerifyArgs) -> anyhow::Result<()> {
 }
 
 fn export(args: &ExportArgs) -> anyhow::Result<()> {
+    if let Some(path) = &args.output {
+        check_output(path, args.force)?;
+    }
     let bytes = load(&args.file)?;
     let (header, games) = decode(&args.file, &bytes)?;
     let Some(path) = &args.output else {
@@ -247,6 +253,24 @@ mod tests {
     use rookery_common::protocol::jobs::{Backend, WorkKind};
 
     use super::*;
+
+    #[test]
+    fn an_export_replaces_no_file_by_itself() {
+        let there = tempfile::NamedTempFile::new().unwrap();
+        let args = ExportArgs {
+            file: "no-such.chunk".into(),
+            format: ExportFormat::Json,
+            output: Some(there.path().to_owned()),
+            force: false,
+        };
+        let said = |args: &ExportArgs| format!("{:#}", export(args).unwrap_err());
+        assert!(said(&args).contains("RK-0007"));
+        let args = ExportArgs {
+            force: true,
+            ..args
+        };
+        assert!(said(&args).contains("no-such.chunk"));
+    }
 
     #[test]
     fn a_chunk_becomes_parquet() {

@@ -26,12 +26,7 @@ impl OutputArgs {
     ///
     /// If there is such a file, and `--force` is not given.
     pub fn check(self, path: &Path) -> anyhow::Result<()> {
-        anyhow::ensure!(
-            self.force || std::fs::symlink_metadata(path).is_err(),
-            "RK-0007: {} is there already; name another file, or give --force to replace it",
-            path.display()
-        );
-        Ok(())
+        Ok(rookery_model::files::check_output(path, self.force)?)
     }
 }
 

@@ -31,6 +31,27 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, &options)
 }
 
+/// Whether a command may write a file: there is none yet, or it is to be replaced, or the name is that of a device or a
+/// pipe, which loses nothing. Asked before the work that the file is to hold is done.
+///
+/// # Errors
+///
+/// If there is such a file and `force` is not given.
+pub fn check_output(path: &Path, force: bool) -> io::Result<()> {
+    let is_kept =
+        |found: std::fs::Metadata| found.is_file() || found.is_dir() || found.is_symlink();
+    if force || !std::fs::symlink_metadata(path).is_ok_and(is_kept) {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        format!(
+            "RK-0007: {} is there already; name another file, or give --force to replace it",
+            path.display()
+        ),
+    ))
+}
+
 /// Makes a new name in a file's folder durable.
 ///
 /// # Errors
