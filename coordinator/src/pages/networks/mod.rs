@@ -1,5 +1,7 @@
 //! The networks of a run with their ratings, and each network's own page.
 
+mod ratings;
+
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
@@ -11,8 +13,10 @@ use rookery_common::protocol::networks::{
 };
 use serde::Deserialize;
 
+pub(super) use ratings::{ELO_SPAN, Over, cut_off, rating_chart, was_best};
+
 use super::address::Address;
-use super::chart::{Axis, Chart, ChartData, Line, Point, Size, View};
+use super::chart::{Size, View};
 use super::error::PageError;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow};
@@ -22,13 +26,6 @@ use crate::db::GameFilter;
 
 /// Networks on a page of the list.
 const NETWORKS: usize = 200;
-
-/// Networks with points on a small chart, the newest; nobody could tell more of them apart, and the
-/// overview is asked for again with every chunk.
-const POINTS: usize = 100;
-
-/// A rating whose interval is wider, in Elo, is not drawn: it would flatten all others.
-const WIDEST: f64 = 1_000.0;
 
 /// Games on a network's page.
 const LATEST_GAMES: u32 = 10;
@@ -72,54 +69,6 @@ enum Sort {
     Rating,
     /// Those that solve most puzzles first.
     Puzzles,
-}
-
-/// Over what ratings are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Over {
-    /// The networks' numbers.
-    #[default]
-    Numbers,
-    /// The training positions that the run had when they were submitted.
-    Positions,
-    /// When they were submitted.
-    Time,
-}
-
-impl Over {
-    /// Where a network is; nowhere if that is not known.
-    fn place(self, info: &NetworkInfo) -> Option<f64> {
-        match self {
-            Self::Numbers => Some(f64::from(info.number.0)),
-            Self::Positions => info.positions.map(|positions| positions as f64),
-            Self::Time => text::day(&info.submitted_at),
-        }
-    }
-
-    const fn axis(self) -> Axis {
-        match self {
-            Self::Numbers | Self::Positions => Axis::Whole,
-            Self::Time => Axis::Days,
-        }
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Numbers => "network",
-            Self::Positions => "training positions",
-            Self::Time => "time (UTC)",
-        }
-    }
-
-    /// The part of an address that chooses it, to which more can be added.
-    const fn query(self) -> &'static str {
-        match self {
-            Self::Numbers => "",
-            Self::Positions => "over=positions&",
-            Self::Time => "over=time&",
-        }
-    }
 }
 
 #[derive(Template)]
@@ -466,118 +415,12 @@ fn value(spec: &NetworkSpec) -> String {
     }
 }
 
-/// How many networks have points on a small chart, if there are more.
-pub(super) fn cut_off(networks: &[NetworkInfo]) -> Option<u32> {
-    let own = networks.iter().filter(|info| info.anchor.is_none());
-    (own.count() > POINTS).then_some(POINTS as u32)
-}
-
-/// What an axis of Elo spans at least: less is hardly a difference in strength.
-pub(super) const ELO_SPAN: f64 = 100.0;
-
-/// Ratings of networks, given newest first, over numbers or positions: a point with its interval for
-/// each that has one, coloured by what became of it, a line through those that were best, and a
-/// level line for each anchor.
-pub(super) fn rating_chart(
-    run: &RunName,
-    networks: &[NetworkInfo],
-    over: Over,
-    size: Size,
-    view: View,
-) -> Result<Option<String>, askama::Error> {
-    let scale = Scale::of(networks);
-    let most = match size {
-        Size::Full => usize::MAX,
-        Size::Half => POINTS,
-    };
-    let own = || {
-        networks
-            .iter()
-            .filter(|info| info.anchor.is_none())
-            .take(most)
-    };
-    let points: Vec<Point> = own()
-        .filter_map(|info| rating_point(run, info, over, &scale))
-        .collect();
-    let mut best: Vec<(f64, f64)> = networks
-        .iter()
-        .filter(|info| was_best(info))
-        .filter_map(|info| rating_point(run, info, over, &scale))
-        .map(|point| (point.x, point.y))
-        .collect();
-    best.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut lines = vec![Line {
-        name: String::new(),
-        class: "best",
-        points: best,
-    }];
-    // A level line goes as far as the networks.
-    let places = || own().filter_map(|info| over.place(info));
-    let Some((first, last)) = places().reduce(f64::min).zip(places().reduce(f64::max)) else {
-        return Ok(None);
-    };
-    let last = if first < last { last } else { first + 1.0 };
-    let (first, last) = match view {
-        View::Part(from, to) => (from.max(first), to.min(last)),
-        View::Fixed | View::Whole => (first, last),
-    };
-    lines.extend(networks.iter().filter_map(|info| {
-        let (anchor, rating) = (info.anchor.as_ref()?, info.rating?);
-        Some(Line {
-            name: format!("{anchor} ({})", scale.rating(&rating)),
-            class: "anchor",
-            points: vec![(first, rating.elo), (last, rating.elo)],
-        })
-    }));
-    let title = format!("Ratings of the networks of run {run} in Elo, counted from {scale}");
-    let data = ChartData {
-        title,
-        x_name: over.name(),
-        lines,
-        points,
-        x_axis: over.axis(),
-        y_span: ELO_SPAN,
-        size,
-        view,
-        ..ChartData::default()
-    };
-    Chart::render(data)
-}
-
-/// Whether a network is best or was, and nobody has moved best back from it.
-pub(super) const fn was_best(info: &NetworkInfo) -> bool {
-    matches!(
-        info.status,
-        NetworkStatus::Initial | NetworkStatus::Promoted
-    )
-}
-
-fn rating_point(run: &RunName, info: &NetworkInfo, over: Over, scale: &Scale) -> Option<Point> {
-    let rating = info
-        .rating
-        .filter(|rating| rating.high - rating.low <= WIDEST)?;
-    Some(Point {
-        x: over.place(info)?,
-        y: rating.elo,
-        interval: Some((rating.low, rating.high)),
-        class: info.status.name(),
-        label: format!(
-            "#{}: {} Elo, {}",
-            info.number,
-            scale.elo(&rating),
-            info.status.name()
-        ),
-        link: Some(format!("/runs/{run}/networks/{}", info.number)),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use rookery_common::ids::ContentHash;
-    use rookery_common::protocol::networks::Rating;
 
-    fn network(number: u32) -> NetworkInfo {
+    pub(super) fn network(number: u32) -> NetworkInfo {
         NetworkInfo {
             run: "main".parse().unwrap(),
             number: NetworkNumber(number),
@@ -628,62 +471,5 @@ mod tests {
         };
         let names = groups(&mined).into_iter().map(|(name, _)| name);
         assert_eq!(names.collect::<Vec<_>>(), ["Theme"]);
-    }
-
-    #[test]
-    fn a_rating_that_is_hardly_known_is_not_on_the_chart() {
-        let mut networks = [rated(2, None), rated(1, None), rated(0, None)];
-        let unknown = networks[0].rating.as_mut().unwrap();
-        (unknown.low, unknown.high) = (-4_000.0, 4_000.0);
-        let svg = chart(&networks, Over::Numbers, Size::Half);
-        assert_eq!(points(&svg), 2);
-        assert!(!svg.contains("4000"), "{svg}");
-    }
-
-    fn rated(number: u32, positions: Option<u64>) -> NetworkInfo {
-        NetworkInfo {
-            rating: Some(Rating {
-                elo: f64::from(number),
-                low: -5.0,
-                high: 50.0,
-                games: 8,
-            }),
-            positions,
-            ..network(number)
-        }
-    }
-
-    fn chart(networks: &[NetworkInfo], over: Over, size: Size) -> String {
-        let chart = rating_chart(&"main".parse().unwrap(), networks, over, size, View::Whole);
-        chart.unwrap().unwrap()
-    }
-
-    fn points(svg: &str) -> usize {
-        svg.matches("<g class=\"point").count()
-    }
-
-    #[test]
-    fn a_small_chart_has_the_newest_points_and_the_whole_line() {
-        let all: Vec<_> = (0..150).rev().map(|number| rated(number, None)).collect();
-        let small = chart(&all, Over::Numbers, Size::Half);
-        assert_eq!(points(&small), POINTS);
-        let line = small.split("class=\"line best\" d=\"").nth(1).unwrap();
-        let line = line.split('"').next().unwrap();
-        assert_eq!(line.matches('L').count(), 149);
-        assert!(small.contains("<title>#149: "), "{small}");
-        assert_eq!(points(&chart(&all, Over::Numbers, Size::Full)), 150);
-    }
-
-    #[test]
-    fn ratings_stand_over_numbers_or_over_the_positions_that_are_known() {
-        let networks = [rated(2, Some(7_000)), rated(1, Some(0)), rated(0, None)];
-        let by_number = chart(&networks, Over::Numbers, Size::Half);
-        assert_eq!(points(&by_number), 3);
-        assert!(by_number.contains(">network</text>"), "{by_number}");
-        let by_positions = chart(&networks, Over::Positions, Size::Half);
-        assert_eq!(points(&by_positions), 2);
-        for text in [">training positions</text>", ">6000</text>"] {
-            assert!(by_positions.contains(text), "{by_positions}");
-        }
     }
 }
