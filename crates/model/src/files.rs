@@ -31,16 +31,14 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, &options)
 }
 
-/// Whether a command may write a file: there is none yet, or it is to be replaced, or the name is that of a device or a
-/// pipe, which loses nothing. Asked before the work that the file is to hold is done.
+/// Whether a command may write a file: there is none yet, or it is to be replaced. Asked before the work that the file is
+/// to hold is done. What is no file counts as well: a disk has more to lose.
 ///
 /// # Errors
 ///
 /// If there is such a file and `force` is not given.
 pub fn check_output(path: &Path, force: bool) -> io::Result<()> {
-    let is_kept =
-        |found: std::fs::Metadata| found.is_file() || found.is_dir() || found.is_symlink();
-    if force || !std::fs::symlink_metadata(path).is_ok_and(is_kept) {
+    if force || std::fs::symlink_metadata(path).is_err() {
         return Ok(());
     }
     Err(io::Error::new(
