@@ -12,7 +12,8 @@ const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// Largest window of a zstd file, as a power of two: what `zstd --long=27` writes.
 const WINDOW_LOG: u32 = 27;
 
-/// Unpacks a text that may be compressed; its name counts for nothing but an error.
+/// Unpacks a text that may be compressed; its name counts for nothing but an error. Lines may end in line feeds, with
+/// or without carriage returns before them, or in carriage returns alone, which become line feeds.
 ///
 /// # Errors
 ///
@@ -43,7 +44,28 @@ pub fn unpack<'a>(
         None if !is_packed && said_to_be_packed(name) => Err(io::Error::other(
             "it is not compressed as its name says, and no text; download it again",
         )),
+        _ if has_carriage_returns_only(unpacked.fill_buf().unwrap_or_default()) => {
+            Ok(Box::new(BufReader::new(CarriageReturns(unpacked))))
+        }
         _ => Ok(unpacked),
+    }
+}
+
+/// Whether lines end as old Macs and some spreadsheets end them.
+fn has_carriage_returns_only(begin: &[u8]) -> bool {
+    begin.contains(&b'\r') && !begin.contains(&b'\n')
+}
+
+/// A text with a line feed in place of each carriage return.
+struct CarriageReturns<R>(R);
+
+impl<R: Read> Read for CarriageReturns<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        for byte in buffer[..read].iter_mut().filter(|byte| **byte == b'\r') {
+            *byte = b'\n';
+        }
+        Ok(read)
     }
 }
 
@@ -123,6 +145,21 @@ mod tests {
             );
         }
         assert!(unpack_within(Path::new("x"), b"", 0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn lines_may_end_in_carriage_returns_alone() {
+        let text = b"1. e4 e5 *\n".repeat(5000);
+        let ends_in = |end: &str| String::from_utf8_lossy(&text).replace('\n', end);
+        let (old, windows) = (ends_in("\r"), ends_in("\r\n"));
+        let read = |bytes: &[u8]| unpack_within(Path::new("x"), bytes, 1 << 20).unwrap();
+        assert_eq!(read(old.as_bytes()), text);
+        assert_eq!(read(&gzip(old.as_bytes())), text);
+        assert_eq!(
+            read(windows.as_bytes()),
+            windows.as_bytes(),
+            "only lone ones become others"
+        );
     }
 
     #[test]
