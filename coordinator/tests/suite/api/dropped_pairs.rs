@@ -126,6 +126,22 @@ async fn pairs_of_silent_workers_are_not_being_played() {
     }
 }
 
+/// A start renews what a backup holds, though no worker of it may be left.
+#[tokio::test]
+async fn pairs_of_a_backup_are_being_played_once_their_worker_is_heard() {
+    let app = gated().await;
+    let job = app.lease(&app.alice).await;
+    app.clock.advance_seconds(24 * 60 * 60);
+    app.app.db.outlast_outage(app.clock.now()).await.unwrap();
+    let open: MatchInfo = app.get("/matches/1").await;
+    assert_eq!((open.pairs_out, open.pairs_playing), (1, 0));
+    let path = format!("/jobs/{}/heartbeat", job.id);
+    let beat = app.call(Method::POST, &path, &app.alice, "{}").await;
+    assert_eq!(beat.status(), StatusCode::OK);
+    let open: MatchInfo = app.get("/matches/1").await;
+    assert_eq!((open.pairs_out, open.pairs_playing), (1, 1));
+}
+
 #[tokio::test]
 async fn a_match_that_has_ended_waits_for_nothing() {
     let app = gated().await;
