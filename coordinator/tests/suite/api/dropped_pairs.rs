@@ -8,6 +8,7 @@ use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::rating::gate::{AtLimit, GateDecision, GateRule};
 use rookery_common::rating::sprt::SprtParams;
 use rookery_common::rating::{Pentanomial, Tally};
+use rookery_coordinator::clock::Clock;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::db::HeadToHead;
 

@@ -47,7 +47,11 @@ async fn games_are_chosen_by_their_opening_with_every_other_filter() {
     let all = list(&app, "").await;
     assert_eq!(names(&all), [barnes, zukertort, zukertort]);
     let [mate, second, first] = [0, 1, 2].map(|place| all[place].id.0);
-    for opening in ["opening=A05", "opening=zukertort%20opening", "opening=zukertort"] {
+    for opening in [
+        "opening=A05",
+        "opening=zukertort%20opening",
+        "opening=zukertort",
+    ] {
         for (others, found) in [
             ("", &[second, first][..]),
             ("&limit=1", &[second]),
