@@ -118,6 +118,13 @@ pub(super) struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
+impl Line {
+    /// Whether it stands for one number, an anchor's rating.
+    fn is_level(&self) -> bool {
+        self.class.starts_with("anchor")
+    }
+}
+
 /// A point, perhaps with an interval.
 #[derive(Debug)]
 pub(super) struct Point {
@@ -321,10 +328,12 @@ fn draw_line(line: &Line, dotted: usize, x: &Scale, y: &Scale) -> Option<DrawnLi
         .map(|(x, y)| format!("{x:.1} {y:.1}"))
         .collect();
     let path = format!("M{}", places.join(" L"));
+    // The ends of a level line are no data.
+    let dotted = if line.is_level() { 0 } else { dotted.max(1) };
     (!points.is_empty()).then(|| DrawnLine {
         class: line.class,
         path,
-        dots: if points.len() <= dotted.max(1) {
+        dots: if points.len() <= dotted {
             points
         } else {
             Vec::new()
