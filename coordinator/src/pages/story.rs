@@ -12,7 +12,7 @@ use super::instructive::{self, Instructive};
 use super::layout::{Layout, Page, Tab, page};
 use super::networks::{ELO_SPAN, explained, was_best};
 use super::opening_tree::{self, OpeningTree};
-use super::scale::Scale;
+use super::rating_scale::RatingScale;
 use super::{PagesState, text};
 
 /// Promotions that are listed, the newest.
@@ -30,7 +30,7 @@ struct StoryPage {
     /// How it all went, in sentences.
     summary: Vec<String>,
     chart: Option<String>,
-    scale: Scale,
+    scale: RatingScale,
     promotions: Vec<Promotion>,
     /// How the best network fares against known opponents.
     ladder: Vec<String>,
@@ -70,7 +70,7 @@ pub(super) async fn told(
     };
     let (solves, misses) = themes(groups);
     let bests = bests(&networks);
-    let scale = Scale::of(&networks);
+    let scale = RatingScale::of(&networks);
     let games_played = text::counted(run.games, "game");
     let positions = text::counted(run.positions, "position");
     let since = text::ago(state.now(), &run.created_at);
@@ -106,7 +106,7 @@ fn bests(networks: &[NetworkInfo]) -> Vec<&NetworkInfo> {
 }
 
 /// How much stronger the last best network is than the first.
-fn gained(bests: &[&NetworkInfo], scale: &Scale) -> Option<String> {
+fn gained(bests: &[&NetworkInfo], scale: &RatingScale) -> Option<String> {
     let rated = |info: &&NetworkInfo| Some((info.number, info.rating?));
     let (first, from) = bests.iter().find_map(rated)?;
     let (last, to) = bests.iter().rev().find_map(rated)?;
@@ -276,7 +276,7 @@ pub(super) mod tests {
             .collect();
         assert_eq!(told, [(1, Some("+45")), (0, None)]);
         assert!(
-            gained(&bests, &Scale::First)
+            gained(&bests, &RatingScale::First)
                 .unwrap()
                 .contains("+45 points from network #0")
         );
