@@ -67,9 +67,19 @@ impl Opening {
 }
 
 impl OpeningFilter {
-    /// What a code or a name without its variation stands for, in any case.
+    /// What a code or a name without its variation stands for, in any case. The first words of a name are enough if no
+    /// other begins with them: `sicilian`.
     pub fn parse(text: &str) -> Option<Self> {
-        FILTERS.get(&text.trim().to_lowercase()).copied()
+        let text = text.trim().to_lowercase();
+        let of_words = || {
+            let words = text.clone() + " ";
+            let mut found = FILTERS.range(words.clone()..);
+            let mut next = || found.next().filter(|(name, _)| name.starts_with(&words));
+            let (only, other) = (next(), next());
+            only.filter(|_| other.is_none())
+        };
+        let exact = FILTERS.get_key_value(&text);
+        exact.or_else(of_words).map(|(_, filter)| *filter)
     }
 
     /// What [`Self::parse`] takes for it.
@@ -122,7 +132,8 @@ mod tests {
             OpeningFilter::parse("c60"),
             Some(OpeningFilter::Code("C60"))
         );
-        for unknown in ["", "F00", "Ruy", "Ruy Lopez: Berlin Defense"] {
+        assert_eq!(OpeningFilter::parse("Ruy"), ruy_lopez);
+        for unknown in ["", "F00", "Ru", "King's", "Ruy Lopez: Berlin Defense"] {
             assert_eq!(OpeningFilter::parse(unknown), None, "{unknown}");
         }
         let families: Vec<_> = OpeningFilter::families().collect();

@@ -7,7 +7,6 @@ use clap::{Args, Parser, Subcommand};
 use rookery_analysis::{encode, evaluate};
 use rookery_common::command_line::{LogFormat, SHARED};
 use rookery_common::signing::RunKey;
-use rookery_model::included;
 
 use crate::api::Server;
 use crate::priority::Priority;
@@ -280,8 +279,9 @@ pub struct BenchArgs {
 pub struct EvaluateArgs {
     /// The network: a file, `small` (comes with Rookery), a shape such as 6x64 (random weights), or, with a
     /// coordinator, a number, `best` or a SHA-256.
-    #[arg(long, default_value = included::NAME, value_name = "NETWORK")]
-    pub network: String,
+    /// [default: best where a coordinator is given or in the configuration file, else small]
+    #[arg(long, value_name = "NETWORK")]
+    pub network: Option<String>,
     /// Which coordinator.
     #[command(flatten)]
     pub server: ServerArgs,

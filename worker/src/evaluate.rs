@@ -31,7 +31,9 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
     let folder = resolve_data_dir(args.server.dir.clone(), file).ok();
     let backends = device.open(precision, &kernel_tuner(folder.as_deref()))?;
     let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
-    let (weights, _) = network_argument::load(&args.network, &args.server, file, trial, runtime)?;
+    let name = args.network.clone();
+    let name = name.unwrap_or_else(|| network_argument::default_name(&args.server, file));
+    let (weights, _) = network_argument::load(&name, &args.server, file, trial, runtime)?;
     let evaluator = fastest(backends, &weights)?.load(&weights)?.evaluator();
-    evaluate::run(&args.question, &args.network, evaluator)
+    evaluate::run(&args.question, &name, evaluator)
 }

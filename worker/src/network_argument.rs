@@ -56,6 +56,17 @@ pub fn load(
     runtime.block_on(fetch(named, server, file, trial))
 }
 
+/// The network where none is named: the best one of the coordinator, if there is one, else the one that comes with Rookery.
+pub fn default_name(server: &ServerArgs, file: &ConfigFile) -> String {
+    let has_coordinator = server.server.is_some() || file.server.is_some();
+    let name = if has_coordinator {
+        "best"
+    } else {
+        included::NAME
+    };
+    name.to_owned()
+}
+
 /// How [`load`] would call the network now, where another may have become what `name` names; none where it always names the same.
 ///
 /// # Errors

@@ -306,9 +306,10 @@ async fn list(db: &SharedDatabase, args: &ListArgs) -> anyhow::Result<()> {
             states.push("in quarantine");
         }
         let state = states.join(", ");
-        let seen = user.last_seen.as_deref().unwrap_or("never");
+        let seen = user.last_seen.as_ref();
+        let seen = seen.map_or_else(|| "never seen".to_owned(), |at| format!("last seen {at}"));
         let line = format!(
-            "{:32}  {:>9} {:5}  {:>11} {:9}  {:>6} {:6}  {:>3} {:6}  last seen {seen}  {state}",
+            "{:32}  {:>9} {:5}  {:>11} {:9}  {:>6} {:6}  {:>3} {:6}  {seen}  {state}",
             user.name,
             user.games,
             plural(user.games, "game"),

@@ -86,11 +86,11 @@ fn day_by_day(name: &str, days: &[DayCredit]) -> Result<Option<String>, askama::
     };
     Chart::render(ChartData {
         title: format!("Positions of {name} that were counted, day by day"),
-        x_name: "day, in UTC",
+        x_name: "day (UTC)",
         lines: vec![line],
         points,
         y_range: Some((0.0, 1.0)),
-        x_axis: Axis::Days,
+        x_axis: Axis::Dates,
         ..ChartData::default()
     })
 }

@@ -6,7 +6,8 @@ use axum::extract::{Path, State};
 use axum::response::{IntoResponse as _, Redirect};
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
-use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
+use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::matches::{GameInfo, MatchPurpose, MatchStatus};
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
@@ -21,7 +22,7 @@ use super::networks::{Over, cut_off, format_title, rating_chart};
 use super::rating_scale::RatingScale;
 use super::rows::{GameRow, MatchRow, WorkerRow};
 use super::{PagesState, text};
-use crate::db::{DbError, GameFilter, Intake};
+use crate::db::{DbError, GameFilter, Intake, SharedDatabase};
 
 /// The span over which rates are taken and in which a worker counts as active.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
@@ -109,6 +110,27 @@ async fn listed(state: &PagesState) -> Result<Vec<RunInfo>, DbError> {
     Ok(runs)
 }
 
+/// The newest games of a run. A chunk of puzzles would fill the list: they are on a page of their own, and here while there
+/// is nothing else.
+async fn latest_games(db: &SharedDatabase, run: &RunName) -> Result<Vec<GameInfo>, DbError> {
+    let of = |kind| {
+        db.games(GameFilter {
+            run: Some(run.clone()),
+            kind,
+            limit: LATEST_GAMES,
+            ..GameFilter::default()
+        })
+    };
+    let mut games = of(Some(WorkKind::SelfPlay)).await?;
+    games.extend(of(Some(WorkKind::Match)).await?);
+    if games.is_empty() {
+        return of(None).await;
+    }
+    games.sort_unstable_by_key(|game| std::cmp::Reverse(game.id));
+    games.truncate(LATEST_GAMES as usize);
+    Ok(games)
+}
+
 async fn all(state: &PagesState, runs: Vec<RunInfo>, address: &Address) -> Page {
     let mut cards = Vec::with_capacity(runs.len());
     for run in runs {
@@ -181,12 +203,7 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     let is_rating = matches
         .iter()
         .any(|info| info.purpose == MatchPurpose::Rating && info.status == MatchStatus::Open);
-    let filter = GameFilter {
-        run: Some(run.name.clone()),
-        limit: LATEST_GAMES,
-        ..GameFilter::default()
-    };
-    let games = db.games(filter).await?;
+    let games = latest_games(db, &run.name).await?;
     let featured = match run.best {
         Some(best) => featured::find(state, &run.name, best).await?,
         None => None,

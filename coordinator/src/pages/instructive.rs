@@ -74,7 +74,7 @@ fn chosen(games: &[GameInfo], turned: &[Digested], networks: &[NetworkInfo]) -> 
         let peak = game.digest.peak?;
         let hope = 50.0 * (1.0 + f64::from(peak.value));
         let why = format!(
-            "a turnaround: after {} both sides together expected {} % of the points for the one that lost",
+            "a turnaround: after {}, the two sides expected on average {} % of the points for the one that lost",
             text::counted(peak.ply as u64, "ply"),
             text::decimal(hope, 0)
         );

@@ -30,6 +30,8 @@ struct PuzzlesPage {
     run: RunName,
     chart: Option<String>,
     themes: Vec<String>,
+    /// Whether puzzles have ratings: mined ones have none.
+    rated: bool,
     scores: Vec<ScoreRow>,
     /// Networks that have tried too few puzzles to be drawn.
     left_out: usize,
@@ -69,6 +71,7 @@ pub(super) async fn scores(
             .iter()
             .filter(|(_, score)| score.tried < LEAST)
             .count(),
+        rated: scored.iter().any(|(_, score)| score.performance.is_some()),
         scores: scored
             .into_iter()
             .map(|scored| row(scored, &themes))

@@ -10,7 +10,7 @@ use super::address::Address;
 use super::chart::{Axis, Chart, ChartData, Line, Size};
 use super::instructive::{self, Instructive};
 use super::layout::{Layout, Page, Tab, page};
-use super::networks::{ELO_SPAN, explained, was_best};
+use super::networks::{ELO_SPAN, anchor_lines, explained, was_best};
 use super::opening_tree::{self, OpeningTree};
 use super::rating_scale::RatingScale;
 use super::{PagesState, text};
@@ -111,11 +111,20 @@ fn gained(bests: &[&NetworkInfo], scale: &RatingScale) -> Option<String> {
     let (first, from) = bests.iter().find_map(rated)?;
     let (last, to) = bests.iter().rev().find_map(rated)?;
     (first != last).then(|| {
+        let difference = to.elo - from.elo;
+        // Counted from the first network, a rating is the difference already.
+        let than = if from.elo == 0.0 {
+            format!(" above network #{first}")
+        } else {
+            format!(
+                ", {} points from network #{first}",
+                text::signed(difference)
+            )
+        };
         format!(
-            "Network #{last} stands at {} Elo, {} points from network #{first}: it scores {} of the points against it.",
+            "Network #{last} stands at {} Elo{than}: it would score {} of the points against it.",
             scale.elo(&to),
-            text::signed(to.elo - from.elo),
-            text::decimal(100.0 * expected(to.elo - from.elo), 0) + " %"
+            share_of_points(expected(difference))
         )
     })
 }
@@ -125,7 +134,16 @@ fn expected(difference: f64) -> f64 {
     1.0 / (1.0 + 10_f64.powf(-difference / 400.0))
 }
 
-/// The ratings of the best networks, day by day.
+/// In whole percent; what rounds to nothing or to everything is neither.
+fn share_of_points(score: f64) -> String {
+    match score {
+        s if s >= 0.995 => "over 99 %".to_owned(),
+        s if s < 0.005 => "under 1 %".to_owned(),
+        s => text::decimal(100.0 * s, 0) + " %",
+    }
+}
+
+/// The ratings of the best networks over time, between level lines of the anchors.
 fn over_time(
     run: &RunName,
     networks: &[NetworkInfo],
@@ -144,16 +162,11 @@ fn over_time(
         class: "first",
         points,
     }];
-    lines.extend(networks.iter().filter_map(|info| {
-        let (anchor, rating) = (info.anchor.as_ref()?, info.rating?);
-        Some(Line {
-            name: anchor.to_string(),
-            class: "anchor",
-            points: vec![(first, rating.elo), (last, rating.elo)],
-        })
+    lines.extend(anchor_lines(networks, (first, last), |anchor, _| {
+        anchor.to_string()
     }));
     Chart::render(ChartData {
-        title: format!("Elo of the best networks of run {run}, day by day"),
+        title: format!("Elo of the best networks of run {run} over time"),
         x_name: "time (UTC)",
         lines,
         x_axis: Axis::Days,
@@ -197,9 +210,9 @@ fn ladder(best: &NetworkInfo, networks: &[NetworkInfo]) -> Vec<String> {
         let what = info.spec.program().map(explained);
         let what = what.map_or_else(String::new, |what| format!(" ({what})"));
         format!(
-            "Against {name}{what} it {}: {} % of the points",
+            "Against {name}{what} it {}: {} of the points",
             in_words(score),
-            text::decimal(100.0 * score, 0)
+            share_of_points(score)
         )
     };
     anchors.iter().map(rung).collect()
@@ -275,10 +288,13 @@ pub(super) mod tests {
             .map(|one| (one.info.number.0, one.gain.as_deref()))
             .collect();
         assert_eq!(told, [(1, Some("+45")), (0, None)]);
-        assert!(
-            gained(&bests, &RatingScale::First)
-                .unwrap()
-                .contains("+45 points from network #0")
+        assert_eq!(
+            gained(&bests, &RatingScale::First).unwrap(),
+            "Network #1 stands at +45 ± 20 Elo above network #0: it would score 56 % of the points against it."
         );
+        let networks = [network(1, 1_545.0, None), network(0, 500.0, None)];
+        let said = gained(&[&networks[1], &networks[0]], &RatingScale::First).unwrap();
+        assert!(said.contains("Elo, +1045 points from network #0"), "{said}");
+        assert!(said.contains("over 99 % of the points"), "{said}");
     }
 }

@@ -195,9 +195,15 @@ fn card(name: &str, measured: &Measured, view: View) -> Result<Option<Card>, ask
     let parts = parts
         .into_iter()
         .filter(|(_, _, values)| !values.is_empty());
+    let told_apart = !measured.held_out.is_empty();
     let latest = parts.clone().filter_map(|(part, _, values)| {
         let (_, value) = values.last()?;
-        Some(format!("{} {part}", written(*value, unit)))
+        let value = written(*value, unit);
+        Some(if told_apart {
+            format!("{value} {part}")
+        } else {
+            value
+        })
     });
     let latest = latest.collect::<Vec<_>>().join(", ");
     let lines = parts.map(|(part, class, values)| Line {
@@ -394,10 +400,7 @@ mod tests {
             panic!("two charts")
         };
         assert_eq!(own.title, "own number");
-        assert_eq!(
-            (own.latest.as_str(), own.meaning),
-            ("3.000 in training", "")
-        );
+        assert_eq!((own.latest.as_str(), own.meaning), ("3.000", ""));
         assert_eq!(accuracy.title, "Policy accuracy");
         let latest = "50.0\u{a0}% in training, 25.0\u{a0}% held out";
         assert_eq!(accuracy.latest, latest);

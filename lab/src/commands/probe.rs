@@ -124,7 +124,10 @@ impl Report {
             }
         }
         if let Some(missing) = &self.missing {
-            text += &format!("\n{:>8} {:>10} {:>7}\n", "missing", "positions", "value");
+            if self.games.is_some() {
+                text.push('\n');
+            }
+            text += &format!("{:>8} {:>10} {:>7}\n", "missing", "positions", "value");
             for row in missing {
                 let piece = row.piece.unwrap_or("nothing");
                 text += &format!("{piece:>8} {:>10} {:>+7.3}\n", row.positions, row.value);

@@ -166,7 +166,7 @@ pub(crate) fn advice(
              else choose with --name"
         ),
         (Some(ProblemCode::NameTaken), None) => format!(
-            "RK-0403: the name {name:?} is taken at {server}: if it is yours, from another machine, copy that machine's \
+            "RK-0403: the name {name:?} is taken at {server}: if it is yours, from another machine or another --dir, copy its \
              tokens.toml into this one's folder; else choose another with --name"
         ),
         _ => format!("the name {name:?} could not be registered; choose another with --name"),
@@ -388,7 +388,7 @@ mod tests {
             (Some(ProblemCode::NotFound), "--server"),
             (
                 Some(ProblemCode::NameTaken),
-                "another machine, copy that machine's tokens.toml",
+                "from another machine or another --dir, copy its tokens.toml",
             ),
             (None, "--name"),
         ] {

@@ -14,10 +14,10 @@
 use std::io::stdin;
 
 use rookery_backends::kernel_tuner;
-use rookery_model::included;
 
 use crate::cli::UciArgs;
 use crate::config::{ConfigFile, resolve_data_dir};
+use crate::network_argument;
 
 pub mod command;
 mod control;
@@ -57,15 +57,9 @@ pub fn run(
         given.unwrap_or_else(|| "auto".to_owned())
     };
     let mut options = Options::new(NetworkChoice {
-        network: args.network.unwrap_or_else(|| {
-            let has_coordinator = args.server.server.is_some() || file.server.is_some();
-            let name = if has_coordinator {
-                "best"
-            } else {
-                included::NAME
-            };
-            name.to_owned()
-        }),
+        network: args
+            .network
+            .unwrap_or_else(|| network_argument::default_name(&args.server, &file)),
         device: text(args.device, &file.device),
         precision: precision(text(args.precision, &file.precision)),
         threads: args.threads.unwrap_or_else(all_cores),

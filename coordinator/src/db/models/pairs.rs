@@ -123,7 +123,7 @@ async fn share(
 }
 
 /// How many unfinished pairs of a match are leased to workers that were heard lately: one that plays sends three heartbeats
-/// a lease.
+/// a lease. The lease alone does not tell: what a backup holds is renewed when the coordinator starts again.
 pub(in crate::db) async fn playing(
     conn: &mut AnyConnection,
     id: MatchId,
@@ -132,7 +132,9 @@ pub(in crate::db) async fn playing(
     let playing: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM match_pairs p JOIN jobs j ON j.id = p.job_id
          WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
-           AND j.state = 'open' AND j.expires_at - j.lease_ms / 3 >= $2",
+           AND j.state = 'open' AND j.expires_at - j.lease_ms / 3 >= $2
+           AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = j.user_id AND w.name = j.worker
+             AND w.last_seen + 2 * j.lease_ms / 3 >= $2)",
     )
     .bind(id.0)
     .bind(now.as_millisecond())

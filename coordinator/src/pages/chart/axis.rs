@@ -15,6 +15,8 @@ pub(in crate::pages) enum Axis {
     Real,
     /// Days since 1970, written as dates, or as times where a day is long.
     Days,
+    /// Whole days since 1970, written as dates.
+    Dates,
 }
 
 /// A linear map from data to the drawing.
@@ -89,7 +91,7 @@ impl Ticks {
         let tick = |n: &f64| Tick {
             at: scale.at(*n),
             label: match self.axis {
-                Axis::Days => day_label(*n, self.step),
+                Axis::Days | Axis::Dates => day_label(*n, self.step),
                 Axis::Whole | Axis::Real => tick_label(*n, self.step),
             },
         };
@@ -124,7 +126,7 @@ fn round_step(raw: f64, axis: Axis) -> f64 {
         .find(|step| *step >= raw);
     let step = step.unwrap_or(10.0 * power);
     match axis {
-        Axis::Whole | Axis::Days => step.max(1.0),
+        Axis::Whole | Axis::Days | Axis::Dates => step.max(1.0),
         Axis::Real => step,
     }
 }
@@ -143,8 +145,12 @@ fn day_label(day: f64, step: f64) -> String {
 
 fn tick_label(n: f64, step: f64) -> String {
     let magnitude = n.abs();
-    if step >= 1e6 || (step < 1e-6 && n != 0.0) {
+    if step >= 1e9 || (step < 1e-6 && n != 0.0) {
         return format!("{n:.1e}");
+    }
+    if step >= 1e5 && magnitude >= 1e6 {
+        let digits = usize::from(step < 1e6);
+        return format!("{}M", text::decimal(n / 1e6, digits));
     }
     if step >= 1_000.0 && magnitude >= 10_000.0 {
         return format!("{}k", text::decimal(n / 1_000.0, 0));
@@ -184,7 +190,7 @@ mod tests {
         ];
         let ends = || ends.into_iter().flat_map(|end| [-end, end]);
         for (low, high) in ends().flat_map(|low| ends().map(move |high| (low, high))) {
-            for axis in [Axis::Real, Axis::Whole, Axis::Days] {
+            for axis in [Axis::Real, Axis::Whole, Axis::Days, Axis::Dates] {
                 if low <= high {
                     let labels = labels(low, high, axis);
                     assert!((1..=12).contains(&labels.len()), "{low} {high}: {labels:?}");
@@ -213,7 +219,16 @@ mod tests {
             labels(20_000.0, 20_001.0, Axis::Days),
             ["4 Oct", "06:00", "12:00", "18:00", "5 Oct"]
         );
+        assert_eq!(labels(20_000.0, 20_001.0, Axis::Dates), ["4 Oct", "5 Oct"]);
         assert_eq!(labels(1e12, 1e12, Axis::Days)[0], "", "no such day");
+        assert_eq!(
+            labels(0.0, 2e6, Axis::Whole),
+            ["0", "500k", "1.0M", "1.5M", "2.0M"]
+        );
+        assert_eq!(
+            labels(0.0, 2e7, Axis::Whole),
+            ["0", "5M", "10M", "15M", "20M"]
+        );
         assert_eq!(
             labels(0.0, 60_000.0, Axis::Whole),
             ["0", "20k", "40k", "60k"]

@@ -156,10 +156,12 @@ fn draw_line(line: &Line, dotted: usize, x: &Scale, y: &Scale) -> Option<DrawnLi
         .map(|(x, y)| format!("{x:.1} {y:.1}"))
         .collect();
     let path = format!("M{}", places.join(" L"));
+    // The ends of a level line are no data.
+    let dotted = if line.is_level() { 0 } else { dotted.max(1) };
     (!points.is_empty()).then(|| DrawnLine {
         class: line.class,
         path,
-        dots: if points.len() <= dotted.max(1) {
+        dots: if points.len() <= dotted {
             points
         } else {
             Vec::new()

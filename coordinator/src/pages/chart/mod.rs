@@ -102,6 +102,13 @@ pub(super) struct Line {
     pub points: Vec<(f64, f64)>,
 }
 
+impl Line {
+    /// Whether it stands for one number, an anchor's rating.
+    fn is_level(&self) -> bool {
+        self.class.starts_with("anchor")
+    }
+}
+
 /// A point, perhaps with an interval.
 #[derive(Debug)]
 pub(super) struct Point {

@@ -13,7 +13,7 @@ use rookery_common::protocol::networks::{
 };
 use serde::Deserialize;
 
-pub(super) use ratings::{ELO_SPAN, Over, cut_off, rating_chart, was_best};
+pub(super) use ratings::{ELO_SPAN, Over, anchor_lines, cut_off, rating_chart, was_best};
 
 use super::address::Address;
 use super::chart::{Size, View};

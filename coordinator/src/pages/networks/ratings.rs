@@ -1,7 +1,7 @@
 //! The chart of ratings of a run's networks.
 
-use rookery_common::ids::RunName;
-use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
+use rookery_common::ids::{AnchorName, RunName};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, Rating};
 use serde::Deserialize;
 
 use crate::pages::chart::{Axis, Chart, ChartData, Line, Point, Size, View};
@@ -70,6 +70,28 @@ pub(in crate::pages) fn cut_off(networks: &[NetworkInfo]) -> Option<u32> {
     (own.count() > POINTS).then_some(POINTS as u32)
 }
 
+/// A level line for each rated anchor, the strongest first as on the chart, with a pattern of its own.
+pub(in crate::pages) fn anchor_lines(
+    networks: &[NetworkInfo],
+    (first, last): (f64, f64),
+    name: impl Fn(&AnchorName, &Rating) -> String,
+) -> Vec<Line> {
+    const PATTERNS: [&str; 4] = ["anchor", "anchor dashed", "anchor mixed", "anchor long"];
+    let mut anchors: Vec<_> = networks
+        .iter()
+        .filter_map(|info| Some((info.anchor.as_ref()?, info.rating?)))
+        .collect();
+    anchors.sort_by(|a, b| b.1.elo.total_cmp(&a.1.elo));
+    let lines = anchors.iter().zip(PATTERNS.into_iter().cycle());
+    lines
+        .map(|((anchor, rating), class)| Line {
+            name: name(anchor, rating),
+            class,
+            points: vec![(first, rating.elo), (last, rating.elo)],
+        })
+        .collect()
+}
+
 /// Ratings of networks, given newest first, over numbers or positions: a point with its interval for
 /// each that has one, coloured by what became of it, a line through those that were best, and a
 /// level line for each anchor.
@@ -116,13 +138,8 @@ pub(in crate::pages) fn rating_chart(
         View::Part(from, to) => (from.max(first), to.min(last)),
         View::Fixed | View::Whole => (first, last),
     };
-    lines.extend(networks.iter().filter_map(|info| {
-        let (anchor, rating) = (info.anchor.as_ref()?, info.rating?);
-        Some(Line {
-            name: format!("{anchor} ({})", scale.rating(&rating)),
-            class: "anchor",
-            points: vec![(first, rating.elo), (last, rating.elo)],
-        })
+    lines.extend(anchor_lines(networks, (first, last), |anchor, rating| {
+        format!("{anchor} ({})", scale.rating(rating))
     }));
     let title = format!("Ratings of the networks of run {run} in Elo, counted from {scale}");
     let data = ChartData {

@@ -8,6 +8,7 @@ use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::rating::gate::{AtLimit, GateDecision, GateRule};
 use rookery_common::rating::sprt::SprtParams;
 use rookery_common::rating::{Pentanomial, Tally};
+use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::db::HeadToHead;
 
@@ -124,6 +125,23 @@ async fn pairs_of_silent_workers_are_not_being_played() {
         let says = "0 of 2 pairs in, 1 being played, 1 whose worker is silent.";
         assert!(shown.contains(says), "{path}: {shown}");
     }
+}
+
+/// A start renews what a backup holds, though no worker of it may be left.
+#[tokio::test]
+async fn pairs_of_a_backup_are_being_played_once_their_worker_is_heard() {
+    let app = gated().await;
+    let job = app.lease(&app.alice).await;
+    app.clock
+        .advance_seconds(i64::from(job.lease_seconds) * 2 / 3 + 1);
+    app.app.db.outlast_outage(app.clock.now()).await.unwrap();
+    let open: MatchInfo = app.get("/matches/1").await;
+    assert_eq!((open.pairs_out, open.pairs_playing), (1, 0));
+    let path = format!("/jobs/{}/heartbeat", job.id);
+    let beat = app.call(Method::POST, &path, &app.alice, "{}").await;
+    assert_eq!(beat.status(), StatusCode::OK);
+    let open: MatchInfo = app.get("/matches/1").await;
+    assert_eq!((open.pairs_out, open.pairs_playing), (1, 1));
 }
 
 #[tokio::test]

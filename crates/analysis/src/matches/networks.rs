@@ -88,13 +88,28 @@ impl MatchGames {
 }
 
 fn read(path: &Path) -> anyhow::Result<(Contestant, Weights)> {
-    let (hash, weights) = network_file::read_hashed(path)?;
+    let read = network_file::read_hashed(path);
+    let (hash, weights) = read.map_err(|error| with_visits(path, error))?;
     Ok((
         Contestant {
             name: network_file::stem(path),
             hash,
         },
         weights,
+    ))
+}
+
+/// Adds what helps somebody who wrote FILE@VISITS, as `ladder` takes it.
+fn with_visits(path: &Path, error: anyhow::Error) -> anyhow::Error {
+    let text = path.to_string_lossy();
+    let Some((file, visits)) = text.rsplit_once('@') else {
+        return error;
+    };
+    if visits.parse::<u32>().is_err() {
+        return error;
+    }
+    error.context(format!(
+        "a match has the same visits for both networks: write {file}, and --visits {visits}"
     ))
 }
 
@@ -173,6 +188,16 @@ mod tests {
         play(dir.path(), "--pgn DIR/games.pgn --force").unwrap();
         let games = std::fs::read_to_string(&pgn).unwrap();
         assert_eq!(games.matches("[Event ").count(), 2, "{games}");
+    }
+
+    #[test]
+    fn visits_behind_a_file_are_led_to_their_flag() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = || anyhow::anyhow!("cannot read it");
+        let of = |name: &str| with_visits(&dir.path().join(name), missing()).to_string();
+        assert!(of("net.safetensors@50").contains("net.safetensors, and --visits 50"));
+        assert_eq!(of("me@home.safetensors"), "cannot read it");
+        assert_eq!(of("net.safetensors"), "cannot read it");
     }
 
     #[test]

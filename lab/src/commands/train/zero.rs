@@ -26,7 +26,7 @@ use super::LengthArgs;
 use crate::commands::flags::DeviceArgs;
 use crate::lineage::zero::System;
 use crate::lineage::zero::evaluation::Evaluation;
-use crate::lineage::zero::rounds::{Settings, Training};
+use crate::lineage::zero::rounds::{Settings, Training, WarmStart};
 use crate::lineage::zero::trainer::TrainerProgram;
 
 /// Games in hand at a time of the match at the end.
@@ -41,6 +41,9 @@ pub struct DeltaZeroArgs {
     /// The share of --minutes that these games get; without --minutes they are read once.
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     pub warm_share: f64,
+    /// Take this as the rating of players without one. [default: such games are passed over]
+    #[arg(long, value_name = "ELO")]
+    pub assume_elo: Option<f64>,
     /// Begin games at the lines of this book, an EPD or PGN file. [default: the built-in book]
     #[arg(long, visible_alias = "book", value_name = "FILE")]
     pub openings: Option<PathBuf>,
@@ -135,7 +138,11 @@ pub(super) fn deltazero(
         referee: referee.map(|referee| Arc::new(referee) as Arc<dyn Referee>),
         ..Judges::default()
     };
-    let warm = (&args.pgn[..], args.warm_share);
+    let warm = WarmStart {
+        pgn: &args.pgn,
+        assumed_elo: args.assume_elo,
+        share: args.warm_share,
+    };
     args.zero
         .run((settings, judges), Some(warm), screen, shutdown)
 }
@@ -207,7 +214,7 @@ impl ZeroArgs {
     fn run(
         &self,
         (settings, judges): (Settings, Judges),
-        warm: Option<(&[PathBuf], f64)>,
+        warm: Option<WarmStart<'_>>,
         screen: &Screen,
         shutdown: &Shutdown,
     ) -> anyhow::Result<()> {
@@ -227,7 +234,7 @@ impl ZeroArgs {
         let mut warm = warm;
         self.length.run(screen, shutdown, |is_over| {
             match warm.take() {
-                Some((games, share)) => training.warm_start(games, share)?,
+                Some(warm) => training.warm_start(&warm)?,
                 None => training.round(is_over)?,
             }
             let losses = training.plot()?.unwrap_or_default();

@@ -46,6 +46,17 @@ pub struct Settings {
     pub limit: Option<Duration>,
 }
 
+/// The games of people with which a training begins.
+#[derive(Debug)]
+pub struct WarmStart<'a> {
+    /// Files of PGN.
+    pub pgn: &'a [PathBuf],
+    /// The rating of players without one.
+    pub assumed_elo: Option<f64>,
+    /// The share of the time that is left.
+    pub share: f64,
+}
+
 /// A training in its folder.
 #[derive(Debug)]
 pub struct Training<'a> {
@@ -115,15 +126,19 @@ impl<'a> Training<'a> {
         self.games.games()
     }
 
-    /// Trains on games of people, for this share of the time that is left.
+    /// Trains on games of people.
     ///
     /// # Errors
     ///
     /// If the trainer fails.
-    pub fn warm_start(&mut self, games: &[PathBuf], share: f64) -> anyhow::Result<()> {
+    pub fn warm_start(&mut self, warm: &WarmStart<'_>) -> anyhow::Result<()> {
         let mut arguments = vec![OsStr::new("--pgn")];
-        arguments.extend(games.iter().map(|path| path.as_os_str()));
-        self.train("warm-start", "warm.safetensors", &arguments, share)
+        arguments.extend(warm.pgn.iter().map(|path| path.as_os_str()));
+        let elo = warm.assumed_elo.map(|elo| elo.to_string());
+        if let Some(elo) = &elo {
+            arguments.extend([OsStr::new("--assume-elo"), OsStr::new(elo)]);
+        }
+        self.train("warm-start", "warm.safetensors", &arguments, warm.share)
     }
 
     /// Plays a round of games and puzzles, and trains on all games so far.
@@ -319,7 +334,12 @@ mod tests {
         let run = dir.path().join("run");
         let judges = Judges::default();
         let mut training = Training::begin(settings(), &run, &program, (&device, judges)).unwrap();
-        training.warm_start(&["people.pgn".into()], 0.5).unwrap();
+        let warm = WarmStart {
+            pgn: &["people.pgn".into()],
+            assumed_elo: Some(1500.0),
+            share: 0.5,
+        };
+        training.warm_start(&warm).unwrap();
         training.round(&|| false).unwrap();
         training.round(&|| false).unwrap();
         assert_eq!(training.games(), 6);
@@ -338,7 +358,8 @@ mod tests {
         let lines: Vec<&str> = said.lines().collect();
         assert!(lines[0].contains("init 1x8 --input classic-19"), "{said}");
         assert!(
-            lines[1].contains("warm-start --device cpu --threads 1 --pgn people.pgn"),
+            lines[1]
+                .contains("warm-start --device cpu --threads 1 --pgn people.pgn --assume-elo 1500"),
             "{said}"
         );
         assert!(
