@@ -7,6 +7,7 @@
 mod game;
 mod reader;
 mod spelling;
+mod visitor;
 
 use std::fmt;
 

@@ -6,7 +6,7 @@ use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Backend, Job, Work, selfplay_start};
 use rookery_engine::dummy::UniformEvaluator;
 use rookery_engine::evaluator::Evaluator;
-use rookery_engine::play::{self, AuditedGame, MatchGame, Planned, Table};
+use rookery_engine::play::{self, AuditedGame, GamePool, MatchGame, Planned};
 
 /// A chunk as it is uploaded.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ pub fn play_with(
         seed: job.seed,
         work: plan(&job.work)?,
     };
-    Ok(Table::new(&job, 64, &[])?.run(evaluators)?)
+    Ok(GamePool::new(&job, 64, &[])?.run(evaluators)?)
 }
 
 /// Plays a job and makes the chunk.

@@ -18,8 +18,8 @@ use serde::Serialize;
 
 use crate::buffer::{Mixture, ReplayBuffer, StoredGame};
 use crate::learner::Learner;
-use crate::lessons::Feed;
 use crate::pipeline::{BatchPlan, Prefetcher, Sampled, Sampler, encode_batch};
+use crate::training_loop::DevicePrefetch;
 
 /// Steps before a measurement, in which libtorch makes its plans and the threads get ahead.
 const WARM_UP: usize = 3;
@@ -122,7 +122,7 @@ fn step(
 }
 
 fn together(learner: &mut Learner, batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
-    let mut feed = Feed::new(batches);
+    let mut feed = DevicePrefetch::new(batches);
     speed(WARM_UP, time, || {
         let stepped = feed.step(learner, RATE)?;
         Ok(stepped.map_or(0, |(_, positions)| positions))

@@ -1,7 +1,7 @@
 //! The operator's program: it turns the games of a run into new networks.
 //!
 //! ```text
-//! coordinator --api--> data (ledger, chunks) --> buffer (window) --pipeline--> lessons --> learner
+//! coordinator --api--> data (ledger, chunks) --> buffer (window) --pipeline--> training_loop --> learner
 //!      ^                                                                                     |
 //!      +------------- session (one candidate after the other, checkpoints) <-----------------+
 //! ```
@@ -13,7 +13,7 @@
 //! - [`buffer`], [`data`]: games in memory and on disk;
 //! - [`pipeline`]: batches ahead of the device;
 //! - [`presets`]: networks by name;
-//! - [`learner`], [`lessons`], [`checkpoint`], [`metrics`]: training steps, and what is kept of them;
+//! - [`learner`], [`training_loop`], [`checkpoint`], [`metrics`]: training steps, and what is kept of them;
 //! - [`exports`]: networks in the formats of other programs;
 //! - [`session`]: the circle of a run;
 //! - [`warm`]: games of people and engines to begin with;
@@ -31,11 +31,11 @@ pub mod data;
 pub mod exports;
 pub mod folder_lock;
 pub mod learner;
-pub mod lessons;
 pub mod metrics;
 pub mod pipeline;
 pub mod presets;
 pub mod session;
+pub mod training_loop;
 pub mod warm;
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! Network files: safetensors with the specification in the header, checked as hostile input.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+mod numbers;
 
-use safetensors::tensor::TensorView;
-use safetensors::{Dtype, SafeTensorError, SafeTensors};
+use safetensors::{SafeTensorError, SafeTensors};
+
+use numbers::{check_folded, check_tensor};
 
 use super::error::SpecError;
-use super::layers::{Layers, NormalizedConvolution};
-use super::layout::{NORM_EPSILON, Role, TensorLayout, tensors};
-use super::program::{DEEPEST_IN_RUNS, MOST_RANDOM, Program};
+use super::layers::Layers;
+use super::layout::tensors;
 use super::spec::NetworkSpec;
 use crate::file_kind::{AGAIN, FileKind, OTHER_PROGRAM};
 use crate::ids::ContentHash;
@@ -24,10 +23,8 @@ pub const MAX_FILE_BYTES: u64 = 1 << 30;
 /// Largest header, in bytes: names and shapes of the largest network take a tenth of it.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
-/// Most characters of what a parser says of a header, and most dimensions of a tensor, that are shown: both may
-/// hold as much of the header as it likes.
+/// Most characters of what a parser says of a header that are shown: it may quote all of it.
 const SHOWN: usize = 200;
-const SHOWN_DIMENSIONS: usize = 8;
 
 /// A network file that passed every check.
 #[derive(Debug, Clone, PartialEq)]
@@ -157,38 +154,6 @@ fn of_kind(error: NetworkFileError, bytes: &[u8]) -> NetworkFileError {
     }
 }
 
-/// The file of a program, which stands where a network's would: no tensors, and a specification that
-/// names it. A program always has the same file.
-///
-/// # Errors
-///
-/// [`NetworkFileError::Spec`] for a program that no run may have.
-pub fn program_file(program: Program) -> Result<Vec<u8>, NetworkFileError> {
-    let spec = NetworkSpec::of_program(program);
-    spec.check()?;
-    let json = serde_json::to_string(&spec)
-        .map_err(|error| NetworkFileError::SpecSyntax(error.to_string()))?;
-    let none: [(&str, TensorView<'_>); 0] = [];
-    let metadata = HashMap::from([(SPEC_KEY.to_owned(), json)]);
-    safetensors::serialize(none, Some(metadata))
-        .map_err(|error| NetworkFileError::Format(error.to_string()))
-}
-
-impl Program {
-    /// The program that has the file of this hash, if one of a run's has.
-    pub fn of_file(hash: &ContentHash) -> Option<Self> {
-        static PROGRAMS: LazyLock<HashMap<ContentHash, Program>> = LazyLock::new(|| {
-            let of_depth =
-                |depth| (0..=MOST_RANDOM).map(move |random| Program::AlphaBeta { depth, random });
-            let searchers = (1..=DEEPEST_IN_RUNS).flat_map(of_depth);
-            let all = std::iter::once(Program::Random).chain(searchers);
-            let file = |program| Some((ContentHash::of(&program_file(program).ok()?), program));
-            all.filter_map(file).collect()
-        });
-        PROGRAMS.get(hash).copied()
-    }
-}
-
 /// Opens a network file without reading its numbers.
 fn open(bytes: &[u8]) -> Result<(NetworkSpec, SafeTensors<'_>), NetworkFileError> {
     check_sizes(bytes)?;
@@ -251,124 +216,15 @@ fn check_sizes(bytes: &[u8]) -> Result<(), NetworkFileError> {
     Ok(())
 }
 
-fn check_tensor(file: &SafeTensors<'_>, expected: &TensorLayout) -> Result<(), NetworkFileError> {
-    let name = || expected.name.clone();
-    let view = view(file, &expected.name)?;
-    let same = view
-        .shape()
-        .iter()
-        .copied()
-        .eq(expected.shape.iter().map(|n| *n as usize));
-    if !same {
-        let found = view.shape().iter().copied().take(SHOWN_DIMENSIONS);
-        let (found, expected) = (found.collect(), expected.shape.clone());
-        return Err(NetworkFileError::Shape {
-            name: name(),
-            found,
-            expected,
-        });
-    }
-    match first_unusable(numbers(&view, &expected.name)?, expected) {
-        Some((index, what)) => Err(NetworkFileError::Value {
-            name: name(),
-            what,
-            index,
-        }),
-        None => Ok(()),
-    }
-}
-
-fn view<'a>(file: &SafeTensors<'a>, name: &str) -> Result<TensorView<'a>, NetworkFileError> {
-    file.tensor(name)
-        .map_err(|_| NetworkFileError::Missing(name.to_owned()))
-}
-
-/// The numbers of a tensor, one after the other.
-fn numbers<'a>(
-    view: &TensorView<'a>,
-    name: &str,
-) -> Result<impl Iterator<Item = f32> + use<'a>, NetworkFileError> {
-    let (singles, halves): (&'a [u8], &'a [u8]) = match view.dtype() {
-        Dtype::F32 => (view.data(), &[]),
-        Dtype::F16 => (&[], view.data()),
-        dtype => {
-            return Err(NetworkFileError::Type {
-                name: name.to_owned(),
-                dtype: format!("{dtype:?}"),
-            });
-        }
-    };
-    let singles = singles.as_chunks::<4>().0.iter();
-    let halves = halves.as_chunks::<2>().0.iter();
-    Ok(singles
-        .map(|bits| f32::from_le_bytes(*bits))
-        .chain(halves.map(|bits| half::f16::from_le_bytes(*bits).to_f32())))
-}
-
-/// The first number that is not finite, or is negative where the tensor holds variances.
-fn first_unusable(
-    numbers: impl Iterator<Item = f32>,
-    tensor: &TensorLayout,
-) -> Option<(usize, &'static str)> {
-    let variance = tensor.role == Role::RunningVariance;
-    numbers.enumerate().find_map(|(index, number)| {
-        if number.is_nan() {
-            Some((index, "a value that is not a number"))
-        } else if number.is_infinite() {
-            Some((index, "an infinite value"))
-        } else if variance && number < 0.0 {
-            Some((index, "a negative variance"))
-        } else {
-            None
-        }
-    })
-}
-
-/// Checks that a convolution stays finite in 32 bits where its normalisation is multiplied into
-/// it, as evaluation does: `weight * gamma / sqrt(variance + epsilon)` and
-/// `beta - mean * gamma / sqrt(...)`.
-fn check_folded(
-    file: &SafeTensors<'_>,
-    convolution: &NormalizedConvolution,
-) -> Result<(), NetworkFileError> {
-    let named = |part: &str| format!("{}.{part}", convolution.name);
-    let part = |part: &str| {
-        let name = named(part);
-        let numbers = numbers(&view(file, &name)?, &name)?;
-        Ok::<_, NetworkFileError>(numbers.map(f64::from))
-    };
-    let scales: Vec<f64> = part("norm.weight")?
-        .zip(part("norm.variance")?)
-        .map(|(gamma, variance)| gamma / (variance + NORM_EPSILON).sqrt())
-        .collect();
-    let row = (convolution.inputs * convolution.kernel * convolution.kernel) as usize;
-    let of_weights = scales
-        .iter()
-        .flat_map(|scale| std::iter::repeat_n(scale, row));
-    let weights = part("weight")?
-        .zip(of_weights)
-        .map(|(weight, scale)| weight * scale);
-    let means = part("norm.mean")?.zip(&scales);
-    let biases = part("norm.bias")?
-        .zip(means)
-        .map(|(bias, (mean, scale))| bias - mean * scale);
-    all_finite(weights, named("weight"))?;
-    all_finite(biases, named("norm.bias"))
-}
-
-fn all_finite(
-    mut numbers: impl Iterator<Item = f64>,
-    name: String,
-) -> Result<(), NetworkFileError> {
-    match numbers.position(|number| !(number as f32).is_finite()) {
-        Some(index) => Err(NetworkFileError::Folded { name, index }),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
+    use safetensors::Dtype;
+    use safetensors::tensor::TensorView;
+
     use super::*;
+    use crate::network::{Program, program_file};
 
     /// A file of zeros with unit variances; `change` may spoil its list of tensors.
     fn file_with(spec: &str, change: impl Fn(&mut Vec<(String, Vec<usize>, Vec<u8>)>)) -> Vec<u8> {

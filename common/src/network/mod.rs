@@ -10,15 +10,17 @@ pub mod file;
 pub mod layers;
 pub mod layout;
 pub mod program;
+mod program_file;
 pub mod spec;
 
 pub use auxiliary::AuxiliaryHead;
 pub use error::SpecError;
-pub use file::{NetworkFileError, VerifiedNetwork, program_file, verify};
+pub use file::{NetworkFileError, VerifiedNetwork, verify};
 pub use layers::{
     AuxiliaryLayers, Convolution, Dense, DenseHead, Layers, NormalizedConvolution, PolicyLayers,
     PolicyOutput, ResidualBlock, ResidualTower, SquareHead, SqueezeExcitation, Tower,
 };
 pub use layout::{Role, TensorLayout, tensors};
 pub use program::Program;
+pub use program_file::program_file;
 pub use spec::{Activation, Architecture, NetworkSpec, PolicyHead, PolicySpec, Resnet, ValueHead};

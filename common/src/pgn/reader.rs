@@ -4,8 +4,9 @@ use std::io::{self, Read};
 
 use pgn_reader::Reader;
 
-use super::game::{GameVisitor, PgnGame, Skipped};
+use super::game::{PgnGame, Skipped};
 use super::spelling::Spelling;
+use super::visitor::GameVisitor;
 
 /// Errors in a row after which the rest of a file is given up.
 const MOST_ERRORS: u32 = 1000;

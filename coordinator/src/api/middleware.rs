@@ -93,14 +93,14 @@ pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) 
     {
         return ApiError::too_many("requests from this address", too_much).into_response();
     }
-    let Ok(place) = app.limits.answer(client) else {
+    let Ok(permit) = app.limits.answer(client) else {
         let what = "requests from this address at once";
         return ApiError::too_many(what, TooMuch(COME_AGAIN)).into_response();
     };
     let mut response = next.run(request).await;
-    if let Some(place) = place {
+    if let Some(permit) = permit {
         // The sender of the answer keeps it until that is done.
-        response.extensions_mut().insert(Arc::new(place));
+        response.extensions_mut().insert(Arc::new(permit));
     }
     response
 }

@@ -27,7 +27,7 @@ use super::models::{identity, leases, users};
 use super::principals::Principals;
 use super::sql::announcements::{self, Replica, ReplicaEvents};
 use super::sql::collector::Collector;
-use super::sql::connect::{self, Backend, Found};
+use super::sql::connect::{self, Connector, Found};
 use super::sql::deadlines::{Deadlines, within};
 use super::sql::dialect::Dialect;
 use super::sql::transactions::{read, write};
@@ -41,7 +41,7 @@ use super::use_cases::{check, jobs};
 /// The ledger in an SQL database.
 pub struct Database {
     pub(super) readers: Readers,
-    database: Backend,
+    database: Connector,
     /// This process among the coordinators of a PostgreSQL.
     replica: Option<Replica>,
     writing: Mutex<Option<Writing>>,
@@ -116,7 +116,7 @@ impl Database {
         patience: Duration,
         deadlines: Option<Deadlines>,
     ) -> Result<Self> {
-        let mut database = Backend::new(url)?;
+        let mut database = Connector::new(url)?;
         database.deadlines = deadlines.unwrap_or(database.deadlines);
         let connected = database.connect_patiently(patience).await;
         let mut connection = connected.map_err(|error| database.explain(error))?;

@@ -5,28 +5,29 @@
 //!                                  token's owner ─> requests a second, MiB an hour of the contributor
 //! ```
 //!
-//! [`address`] finds out who asks, [`rate`] counts, [`bodies`] shares the memory, [`settings`] is
-//! what operators write.
+//! [`address`] finds out who asks, [`rate`] limits rates, [`permits`] what there is at once, [`bodies`]
+//! memory, [`settings`] is what operators write.
 //! Requests from this machine itself are not limited: they are a load test or the operator's own,
 //! or come from a proxy that was not named in `--trusted-proxies`.
 
 pub mod address;
 pub mod bodies;
+pub mod permits;
 pub mod rate;
 pub mod settings;
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use rookery_common::ids::UserId;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use address::{ClientAddress, Proxies, around, customer, limited_as};
 use bodies::{Bodies, BodyRoom};
+use permits::{AddressLimit, AddressPermit, NoPermit, SharedLimit, SharedPermit};
 use rate::{Rate, RateLimiter};
 use settings::LimitArgs;
 
@@ -59,10 +60,9 @@ pub struct Limits {
     pub idle: Duration,
     /// How long a body may pause, and in what time a part of an answer must be taken.
     pub stall: Duration,
-    address_connections: Arc<Crowd>,
-    address_answers: Arc<Crowd>,
-    files: Arc<Semaphore>,
-    address_files: Arc<Crowd>,
+    address_connections: Arc<AddressLimit>,
+    address_answers: Arc<AddressLimit>,
+    files: SharedLimit,
     requests: Option<RateLimiter<IpAddr>>,
     registrations: Option<RateLimiter<IpNet>>,
     registrations_around: Option<RateLimiter<IpNet>>,
@@ -72,8 +72,7 @@ pub struct Limits {
     daily_uploads: Option<RateLimiter<UserId>>,
     daily_refused: Option<RateLimiter<UserId>>,
     unreturned: Option<RateLimiter<UserId>>,
-    listeners: Arc<Semaphore>,
-    address_listeners: Arc<Crowd>,
+    listeners: SharedLimit,
     bodies: Option<Bodies>,
     leases: LeaseQuotas,
 }
@@ -102,10 +101,9 @@ impl Limits {
             connections: unlimited(args.connections, 32_768),
             idle: seconds(args.idle_seconds, 75),
             stall: seconds(args.stall_seconds, 30),
-            address_connections: Crowd::new(unlimited(args.address_connections, 4096)),
-            address_answers: Crowd::new(unlimited(args.address_answers, 1024)),
-            files: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
-            address_files: Crowd::new(Semaphore::MAX_PERMITS),
+            address_connections: AddressLimit::new(unlimited(args.address_connections, 4096)),
+            address_answers: AddressLimit::new(unlimited(args.address_answers, 1024)),
+            files: SharedLimit::new(Semaphore::MAX_PERMITS, Semaphore::MAX_PERMITS),
             requests: by_second(args.address_rate.unwrap_or(500.0)),
             contributors: by_second(args.contributor_rate.unwrap_or(500.0)),
             registrations: by_hour(registrations),
@@ -115,8 +113,10 @@ impl Limits {
             daily_uploads: by_day(daily_mib),
             daily_refused: by_day(daily_mib * REFUSED),
             unreturned: by_day(args.unreturned_leases.unwrap_or(4096.0)),
-            listeners: Arc::new(Semaphore::new(unlimited(args.listeners, 4096))),
-            address_listeners: Crowd::new(unlimited(args.address_listeners, 64)),
+            listeners: SharedLimit::new(
+                unlimited(args.listeners, 4096),
+                unlimited(args.address_listeners, 64),
+            ),
             bodies: (body_mib > 0).then(|| Bodies::new(body_mib.saturating_mul(1 << 20))),
             leases: LeaseQuotas {
                 contributor: quota(args.contributor_leases, 4096),
@@ -133,8 +133,7 @@ impl Limits {
         let sent = (open_files / 4).clamp(1, Semaphore::MAX_PERMITS);
         Self {
             connections: self.connections.min(open_files / 2).max(1),
-            files: Arc::new(Semaphore::new(sent)),
-            address_files: Crowd::new((sent / ADDRESS_FILES).max(1)),
+            files: SharedLimit::new(sent, (sent / ADDRESS_FILES).max(1)),
             ..self
         }
     }
@@ -231,58 +230,35 @@ impl Limits {
         key(client).map(|_| self.leases).unwrap_or_default()
     }
 
-    /// A place among the listeners, until it is dropped; `None` if all places are taken, those of
-    /// the address or those of everybody together.
-    pub fn listener(&self, client: Option<ClientAddress>) -> Option<Listener> {
-        let one = match key(client) {
-            Some(address) => Some(self.address_listeners.enter(address)?),
-            None => None,
-        };
-        let all = self.listeners.clone().try_acquire_owned().ok()?;
-        Some(Listener {
-            _all: all,
-            _one: one,
-        })
+    /// A permit to listen to events; `None` if all are taken, those of the address or those of all.
+    pub fn listener(&self, client: Option<ClientAddress>) -> Option<SharedPermit> {
+        self.listeners.permit(key(client))
     }
 
-    /// A place among the connections of an address, until it is dropped.
+    /// A permit for a connection from an address. Proxies and this machine need none.
     ///
     /// # Errors
     ///
-    /// If there are too many.
-    pub fn connection(&self, peer: IpAddr) -> Result<Option<Place>, Crowded> {
-        match limited_as(peer) {
-            Some(address) if !self.proxies.trust(peer.to_canonical()) => self
-                .address_connections
-                .enter(address)
-                .map(Some)
-                .ok_or(Crowded),
-            _ => Ok(None),
-        }
+    /// [`NoPermit`] if the address has too many.
+    pub fn connection(&self, peer: IpAddr) -> Result<Option<AddressPermit>, NoPermit> {
+        let address = limited_as(peer).filter(|_| !self.proxies.trust(peer.to_canonical()));
+        let permit = address.map(|address| self.address_connections.permit(address));
+        permit.transpose()
     }
 
-    /// A place among the answers to an address, until it is dropped; this machine needs none.
+    /// A permit for an answer to an address. This machine needs none.
     ///
     /// # Errors
     ///
-    /// If there are too many.
-    pub fn answer(&self, client: Option<ClientAddress>) -> Result<Option<Place>, Crowded> {
-        let entered = key(client).map(|address| self.address_answers.enter(address).ok_or(Crowded));
-        entered.transpose()
+    /// [`NoPermit`] if too many are being sent.
+    pub fn answer(&self, client: Option<ClientAddress>) -> Result<Option<AddressPermit>, NoPermit> {
+        let permit = key(client).map(|address| self.address_answers.permit(address));
+        permit.transpose()
     }
 
-    /// A place among the files that are sent, until it is dropped; none if all are taken, those of the
-    /// address or those of everybody together.
-    pub fn file(&self, client: Option<ClientAddress>) -> Option<FilePlace> {
-        let one = match key(client) {
-            Some(address) => Some(self.address_files.enter(address)?),
-            None => None,
-        };
-        let all = self.files.clone().try_acquire_owned().ok()?;
-        Some(FilePlace {
-            _all: all,
-            _one: one,
-        })
+    /// A permit to be sent a file; `None` if all are taken, those of the address or those of all.
+    pub fn file(&self, client: Option<ClientAddress>) -> Option<SharedPermit> {
+        self.files.permit(key(client))
     }
 
     /// Room for a body of at most `longest` bytes, which grows as they arrive.
@@ -341,76 +317,6 @@ fn take<K: std::hash::Hash + Eq + Copy>(
     }
 }
 
-/// There is no place for one more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crowded;
-
-/// A place among the files that are sent.
-#[derive(Debug)]
-pub struct FilePlace {
-    _all: OwnedSemaphorePermit,
-    _one: Option<Place>,
-}
-
-/// A place among listeners.
-#[derive(Debug)]
-pub struct Listener {
-    _all: OwnedSemaphorePermit,
-    _one: Option<Place>,
-}
-
-/// How many are there of each address.
-#[derive(Debug)]
-struct Crowd {
-    most: usize,
-    there: Mutex<HashMap<IpAddr, usize>>,
-}
-
-impl Crowd {
-    fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self {
-            most,
-            there: Mutex::default(),
-        })
-    }
-
-    fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
-        let mut there = self.there.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = there.entry(address).or_default();
-        if *count >= self.most {
-            return None;
-        }
-        *count += 1;
-        Some(Place {
-            crowd: self.clone(),
-            address,
-        })
-    }
-}
-
-/// One of those who are there, until it is dropped.
-#[derive(Debug)]
-pub struct Place {
-    crowd: Arc<Crowd>,
-    address: IpAddr,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut there = self
-            .crowd
-            .there
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = there.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
-                there.remove(&self.address);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -444,7 +350,7 @@ mod tests {
             limits.listener(client("192.0.2.2")).is_none(),
             "all places are taken"
         );
-        assert!(limits.address_connections.there.lock().unwrap().is_empty());
+        assert!(limits.address_connections.taken().is_empty());
     }
 
     #[test]

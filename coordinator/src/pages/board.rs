@@ -14,8 +14,8 @@ pub(super) struct Board {
     /// By what scripts find it, if it is the page's only one.
     id: Option<&'static str>,
     label: String,
-    highlights: Vec<Place>,
-    check: Option<Place>,
+    highlights: Vec<SquareXy>,
+    check: Option<SquareXy>,
     pieces: Vec<Piece>,
     files: Vec<(u32, char)>,
     ranks: Vec<(u32, char)>,
@@ -23,7 +23,7 @@ pub(super) struct Board {
 
 /// A square's upper left corner.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct SquareXy {
     x: u32,
     y: u32,
 }
@@ -32,7 +32,7 @@ struct Place {
 struct Piece {
     symbol: &'static str,
     color: &'static str,
-    place: Place,
+    place: SquareXy,
 }
 
 impl Board {
@@ -87,14 +87,14 @@ fn along(names: &str, forward: bool) -> Vec<char> {
     }
 }
 
-fn place(square: Square, below: Side) -> Place {
+fn place(square: Square, below: Side) -> SquareXy {
     let (file, rank) = (u32::from(square.file()), u32::from(square.rank()));
     match below {
-        Side::White => Place {
+        Side::White => SquareXy {
             x: file * SQUARE,
             y: (7 - rank) * SQUARE,
         },
-        Side::Black => Place {
+        Side::Black => SquareXy {
             x: (7 - file) * SQUARE,
             y: rank * SQUARE,
         },

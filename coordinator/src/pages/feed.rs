@@ -11,7 +11,7 @@ use rookery_common::protocol::networks::NetworkInfo;
 use super::address::Address;
 use super::layout::Page;
 use super::networks::was_best;
-use super::scale::Scale;
+use super::rating_scale::RatingScale;
 use super::{PagesState, text};
 
 /// Networks in the feed, the newest.
@@ -43,7 +43,7 @@ pub(super) async fn networks(
     let Path(run) = name?;
     state.db.run(&run).await?;
     let all = state.db.networks_in_short(&run).await?;
-    let scale = Scale::of(&all);
+    let scale = RatingScale::of(&all);
     let best = all.into_iter().filter(was_best).take(NETWORKS);
     let entries = best.map(|info| Entry {
         summary: summary(&info, &scale),
@@ -63,7 +63,7 @@ pub(super) async fn networks(
 }
 
 /// What a network is, in a line.
-fn summary(info: &NetworkInfo, scale: &Scale) -> String {
+fn summary(info: &NetworkInfo, scale: &RatingScale) -> String {
     let shape = info.spec.shape();
     let step = text::count(info.spec.training_step);
     let rating = info.rating.as_ref().map_or_else(String::new, |rating| {

@@ -19,8 +19,8 @@ use super::join::worker_command;
 use super::layout::{DESCRIPTION, Layout, Page, Tab, page};
 use super::live_board::Figure;
 use super::networks::{Over, cut_off, format_title, rating_chart};
+use super::rating_scale::RatingScale;
 use super::rows::{GameRow, MatchRow, WorkerRow};
-use super::scale::Scale;
 use super::{PagesState, text};
 use crate::db::{DbError, GameFilter, Intake, SharedDatabase};
 
@@ -50,7 +50,7 @@ struct RunCard {
     games_per_minute: f64,
     trainer: Option<String>,
     chart: Option<String>,
-    scale: Scale,
+    scale: RatingScale,
 }
 
 #[derive(Template)]
@@ -82,7 +82,7 @@ struct HomePage {
     chart: Option<String>,
     /// Networks on the chart, if it leaves out older ones.
     newest: Option<u32>,
-    scale: Scale,
+    scale: RatingScale,
     games: Vec<GameRow>,
     featured: Option<Featured>,
 }
@@ -153,7 +153,7 @@ async fn card(state: &PagesState, run: RunInfo) -> Result<RunCard, PageError> {
             .as_ref()
             .map(|report| text::ago(now, &report.at)),
         chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half, View::Fixed)?,
-        scale: Scale::of(&networks),
+        scale: RatingScale::of(&networks),
         best: best_of(&run, networks),
         run,
     })
@@ -238,7 +238,7 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
             .as_ref()
             .map(|report| text::reported(now, report)),
         chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half, View::Fixed)?,
-        scale: Scale::of(&networks),
+        scale: RatingScale::of(&networks),
         games: GameRow::all(games, now),
         featured,
         best: best_of(&run, networks),

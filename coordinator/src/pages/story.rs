@@ -12,7 +12,7 @@ use super::instructive::{self, Instructive};
 use super::layout::{Layout, Page, Tab, page};
 use super::networks::{ELO_SPAN, anchor_lines, explained, was_best};
 use super::opening_tree::{self, OpeningTree};
-use super::scale::Scale;
+use super::rating_scale::RatingScale;
 use super::{PagesState, text};
 
 /// Promotions that are listed, the newest.
@@ -30,7 +30,7 @@ struct StoryPage {
     /// How it all went, in sentences.
     summary: Vec<String>,
     chart: Option<String>,
-    scale: Scale,
+    scale: RatingScale,
     promotions: Vec<Promotion>,
     /// How the best network fares against known opponents.
     ladder: Vec<String>,
@@ -70,7 +70,7 @@ pub(super) async fn told(
     };
     let (solves, misses) = themes(groups);
     let bests = bests(&networks);
-    let scale = Scale::of(&networks);
+    let scale = RatingScale::of(&networks);
     let games_played = text::counted(run.games, "game");
     let positions = text::counted(run.positions, "position");
     let since = text::ago(state.now(), &run.created_at);
@@ -106,7 +106,7 @@ fn bests(networks: &[NetworkInfo]) -> Vec<&NetworkInfo> {
 }
 
 /// How much stronger the last best network is than the first.
-fn gained(bests: &[&NetworkInfo], scale: &Scale) -> Option<String> {
+fn gained(bests: &[&NetworkInfo], scale: &RatingScale) -> Option<String> {
     let rated = |info: &&NetworkInfo| Some((info.number, info.rating?));
     let (first, from) = bests.iter().find_map(rated)?;
     let (last, to) = bests.iter().rev().find_map(rated)?;
@@ -289,11 +289,11 @@ pub(super) mod tests {
             .collect();
         assert_eq!(told, [(1, Some("+45")), (0, None)]);
         assert_eq!(
-            gained(&bests, &Scale::First).unwrap(),
+            gained(&bests, &RatingScale::First).unwrap(),
             "Network #1 stands at +45 ± 20 Elo above network #0: it would score 56 % of the points against it."
         );
         let networks = [network(1, 1_545.0, None), network(0, 500.0, None)];
-        let said = gained(&[&networks[1], &networks[0]], &Scale::First).unwrap();
+        let said = gained(&[&networks[1], &networks[0]], &RatingScale::First).unwrap();
         assert!(said.contains("Elo, +1045 points from network #0"), "{said}");
         assert!(said.contains("over 99 % of the points"), "{said}");
     }

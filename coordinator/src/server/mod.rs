@@ -89,7 +89,7 @@ impl Server {
                     continue;
                 }
             };
-            let Ok(own_place) = self.limits.connection(peer.ip()) else {
+            let Ok(own_permit) = self.limits.connection(peer.ip()) else {
                 metrics::counter!("rookery_connections_refused_total", "reason" => "address")
                     .increment(1);
                 continue;
@@ -103,7 +103,7 @@ impl Server {
                 let connection = Underway::begin("rookery_connections");
                 let stream = WriteTimeoutStream::new(stream, stall);
                 serve(stream, peer, &place, doorway, tls).await;
-                drop((connection, place, own_place));
+                drop((connection, place, own_permit));
             });
         }
         drop(listener);

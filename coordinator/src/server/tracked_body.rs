@@ -19,7 +19,7 @@ use hyper::rt::Executor;
 use tokio::time::Instant;
 
 use super::activity::Answering;
-use crate::limits::Place;
+use crate::limits::permits::AddressPermit;
 
 /// Most that is given to an HTTP/2 stream at once, in bytes: so much at least a client takes in the
 /// time that it has, and no more of an answer stays in memory when all of it was given.
@@ -88,23 +88,23 @@ pub(super) struct TrackedBody {
     /// With HTTP/2.
     pace: Option<Arc<Pace>>,
     _answering: Answering,
-    _place: Option<Arc<Place>>,
+    _permit: Option<Arc<AddressPermit>>,
 }
 
 impl TrackedBody {
-    /// Makes a response one that can be sent. The [`Place`] among its extensions is its own until
+    /// Makes a response one that can be sent. The [`AddressPermit`] among its extensions is its own until
     /// then.
     pub(super) fn to_send(
         mut response: Response,
         answering: Answering,
     ) -> axum::http::Response<Self> {
-        let place = response.extensions_mut().remove::<Arc<Place>>();
+        let permit = response.extensions_mut().remove::<Arc<AddressPermit>>();
         response.map(|body| Self {
             body,
             rest: Bytes::new(),
             pace: PACE.try_with(Arc::clone).ok(),
             _answering: answering,
-            _place: place,
+            _permit: permit,
         })
     }
 

@@ -175,18 +175,12 @@ impl Evaluator for CpuEvaluator {
 
     fn evaluate(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<(), EvaluatorError> {
         answer.clear();
-        let (input, policy) = (self.input(), self.policy());
-        if batch.input() != input || batch.policy() != policy {
-            let (input, policy) = (input.name(), policy.name());
-            return Err(EvaluatorError(format!(
-                "this network takes {input} and gives {policy}"
-            )));
-        }
+        batch.check_encodings(self.input(), self.policy())?;
         let most = most_positions(self.network.channels);
         if batch.len() <= most {
             return self.evaluate_batch(batch, answer);
         }
-        let mut part = Batch::new(input, policy);
+        let mut part = Batch::new(self.input(), self.policy());
         for start in (0..batch.len()).step_by(most) {
             part.clear();
             let end = batch.len().min(start + most);

@@ -149,13 +149,7 @@ impl Evaluator for GpuEvaluator {
 
     fn evaluate(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<(), EvaluatorError> {
         answer.clear();
-        let (input, policy) = (self.input(), self.policy());
-        if batch.input() != input || batch.policy() != policy {
-            let (input, policy) = (input.name(), policy.name());
-            return Err(EvaluatorError(format!(
-                "this network takes {input} and gives {policy}"
-            )));
-        }
+        batch.check_encodings(self.input(), self.policy())?;
         let mut done = 0;
         while done < batch.len() {
             done = self.evaluate_part(batch, done..batch.len(), answer)?;

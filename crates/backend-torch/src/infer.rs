@@ -227,13 +227,7 @@ impl Evaluator for NetworkEvaluator {
         answer: &mut Evaluations,
     ) -> std::result::Result<(), EvaluatorError> {
         answer.clear();
-        let (input, policy) = (self.input(), self.policy());
-        if batch.input() != input || batch.policy() != policy {
-            let (input, policy) = (input.name(), policy.name());
-            return Err(EvaluatorError(format!(
-                "this network takes {input} and gives {policy}"
-            )));
-        }
+        batch.check_encodings(self.input(), self.policy())?;
         if batch.is_empty() {
             return Ok(());
         }

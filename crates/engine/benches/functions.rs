@@ -17,7 +17,7 @@ use rookery_common::params::{GumbelParams, RootSearch, SelfPlayParams};
 use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{self, Backend, WorkKind};
 use rookery_engine::dummy::HandEvaluator;
-use rookery_engine::play::{Job, Planned, Table, Work};
+use rookery_engine::play::{GamePool, Job, Planned, Work};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -165,5 +165,5 @@ fn play(params: &SelfPlayParams) -> Outcome<Vec<GameRecord>> {
         },
     };
     let mut evaluator = HandEvaluator::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858);
-    Ok(Table::new(&job, GAMES as usize, &[])?.run(&mut [&mut evaluator])?)
+    Ok(GamePool::new(&job, GAMES as usize, &[])?.run(&mut [&mut evaluator])?)
 }

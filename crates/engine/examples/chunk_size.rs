@@ -16,7 +16,7 @@ use rookery_common::ids::{ContentHash, JobId, Seed};
 use rookery_common::params::{GumbelParams, RootSearch, SelfPlayParams};
 use rookery_common::protocol::jobs::{Backend, WorkKind};
 use rookery_engine::dummy::HandEvaluator;
-use rookery_engine::play::{Job, Planned, Table, Work};
+use rookery_engine::play::{GamePool, Job, Planned, Work};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -59,7 +59,7 @@ fn play(visits: u32, count: u32, gumbel: bool) -> Outcome<Vec<GameRecord>> {
         work: Work::SelfPlay { params, games },
     };
     let mut evaluator = HandEvaluator::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858);
-    Ok(Table::new(&job, count as usize, &[])?.run(&mut [&mut evaluator])?)
+    Ok(GamePool::new(&job, count as usize, &[])?.run(&mut [&mut evaluator])?)
 }
 
 fn header() -> Outcome<ChunkHeader> {

@@ -11,7 +11,7 @@ use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::ids::Seed;
 use rookery_common::params::{SearchParams, SelfPlayParams};
 use rookery_engine::dummy::UniformEvaluator;
-use rookery_engine::{Job, Planned, Table, Work};
+use rookery_engine::{GamePool, Job, Planned, Work};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -46,12 +46,12 @@ fn main() {
         seed: Seed(1),
         work,
     };
-    let mut table = Table::new(&job, games as usize, &[]).expect("the job is sound");
+    let mut pool = GamePool::new(&job, games as usize, &[]).expect("the job is sound");
     let mut evaluator = UniformEvaluator::new(input, PolicyEncoding::Lc01858);
     let start = Instant::now();
-    let records = table.run(&mut [&mut evaluator]).expect("it never fails");
+    let records = pool.run(&mut [&mut evaluator]).expect("it never fails");
     let seconds = start.elapsed().as_secs_f64();
-    let progress = table.progress();
+    let progress = pool.progress();
     println!(
         "{} games, {} positions, {} visits with {} in {seconds:.2} s: {:.0} nodes/s",
         records.len(),

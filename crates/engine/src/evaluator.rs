@@ -134,6 +134,25 @@ impl Batch {
         }
     }
 
+    /// Checks that the batch has the encodings of a network.
+    ///
+    /// # Errors
+    ///
+    /// [`EvaluatorError`] if it has others.
+    pub fn check_encodings(
+        &self,
+        input: InputEncoding,
+        policy: PolicyEncoding,
+    ) -> Result<(), EvaluatorError> {
+        if (self.input, self.policy) == (input, policy) {
+            return Ok(());
+        }
+        let (input, policy) = (input.name(), policy.name());
+        Err(EvaluatorError(format!(
+            "this network takes {input} and gives {policy}"
+        )))
+    }
+
     /// Empties the batch, keeping its memory.
     pub fn clear(&mut self) {
         self.binary.clear();

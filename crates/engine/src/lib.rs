@@ -37,6 +37,6 @@ pub use cache::EvaluationCache;
 pub use evaluator::{Batch, Evaluations, Evaluator, EvaluatorError, Wdl};
 pub use parallel::ParallelEvaluator;
 pub use play::{
-    AuditedGame, GameInHand, Job, JobError, Judges, MatchGame, Planned, Progress, Referee, Table,
-    Work,
+    AuditedGame, GameInHand, GamePool, Job, JobError, Judges, MatchGame, Planned, Progress,
+    Referee, Work,
 };

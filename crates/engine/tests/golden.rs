@@ -21,7 +21,7 @@ use rookery_common::puzzle::Puzzle;
 use rookery_engine::dummy::{HandEvaluator, UniformEvaluator};
 use rookery_engine::search::{GatherBudget, Gathered, Searcher, SearcherConfig};
 use rookery_engine::{
-    EvaluationCache, Evaluations, Evaluator, Job, MatchGame, Planned, Table, Work,
+    EvaluationCache, Evaluations, Evaluator, GamePool, Job, MatchGame, Planned, Work,
 };
 
 const POSITIONS: [&str; 6] = [
@@ -50,10 +50,10 @@ fn play(work: Work, programs: [Option<Program>; 2]) -> Vec<GameRecord> {
     };
     let caches = [(); 2].map(|()| Arc::new(EvaluationCache::new(1 << 20)));
     let [alone, together] = [(1, &[][..]), (4, &caches[..])].map(|(concurrency, caches)| {
-        let table = Table::new(&job, concurrency, caches).unwrap();
-        let mut table = table.with_programs(programs);
+        let pool = GamePool::new(&job, concurrency, caches).unwrap();
+        let mut pool = pool.with_programs(programs);
         let (mut hand, mut uniform) = (HandEvaluator::default(), UniformEvaluator::default());
-        let mut games = table.run(&mut [&mut hand, &mut uniform]).unwrap();
+        let mut games = pool.run(&mut [&mut hand, &mut uniform]).unwrap();
         games.sort_by_key(|game| game.index);
         games
     });

@@ -17,4 +17,6 @@ pub mod trainer;
 mod training_graph;
 
 pub use error::TrainError;
-pub use trainer::{Ahead, BoardsAhead, LoadedBatch, Losses, Replies, TrainBatch, Trainer};
+pub use trainer::{
+    AuxiliaryTargets, BoardsAhead, LoadedBatch, Losses, OpponentReplyTargets, TrainBatch, Trainer,
+};

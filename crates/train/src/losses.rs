@@ -8,7 +8,7 @@ use rookery_common::network::{AuxiliaryHead, ValueHead};
 use tch::{Device, Kind, Reduction, Tensor};
 
 use crate::error::{Result, TrainError};
-use crate::trainer::{Ahead, BoardsAhead, TrainBatch};
+use crate::trainer::{AuxiliaryTargets, BoardsAhead, TrainBatch};
 
 /// The plies that the moves left head's output counts in ones.
 const PLIES_UNIT: f32 = 20.0;
@@ -249,7 +249,7 @@ fn cross_entropy(logits: &Tensor, target: &Tensor) -> TorchResult<Tensor> {
 }
 
 impl AheadTargets {
-    fn new(ahead: &[Ahead], device: Device) -> TorchResult<Option<Self>> {
+    fn new(ahead: &[AuxiliaryTargets], device: Device) -> TorchResult<Option<Self>> {
         if ahead.is_empty() {
             return Ok(None);
         }

@@ -19,7 +19,7 @@ use crate::training_graph::{FlatWeights, Mode, TrainableNetwork};
 
 mod batch;
 
-pub use batch::{Ahead, BoardsAhead, Replies, TrainBatch};
+pub use batch::{AuxiliaryTargets, BoardsAhead, OpponentReplyTargets, TrainBatch};
 
 /// A batch on the device: its planes and targets.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use rookery_common::chunk::GameRecord;
 use rookery_common::encoding::piece_classes;
 use rookery_common::network::AuxiliaryHead;
 use rookery_engine::Wdl;
-use rookery_train::{Ahead, BoardsAhead};
+use rookery_train::{AuxiliaryTargets, BoardsAhead};
 use shakmaty::{Color, Move};
 
 use super::record::{self, Record, RecordError, Source};
@@ -117,10 +117,10 @@ impl StoredGame {
     }
 
     /// What auxiliary heads learn of a ply.
-    pub fn ahead(&self, ply: u32, mover: Color) -> Ahead {
+    pub fn ahead(&self, ply: u32, mover: Color) -> AuxiliaryTargets {
         let record = self.record();
         let ends = record.is_some_and(|record| record.result.is_some());
-        Ahead {
+        AuxiliaryTargets {
             plies: ends.then_some(self.positions.saturating_sub(ply) as f32),
             short_value: record.map_or(Wdl::DRAW, |record| value::short(&record, ply, mover)),
         }

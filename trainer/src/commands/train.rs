@@ -14,11 +14,13 @@ use serde::Serialize;
 
 use super::flags::{DeviceArgs, TrainingArgs};
 use crate::buffer::{GameStore, Mixture, Window};
-use crate::data::{HeldOut, Intake};
+use crate::data::{ChunkIngest, HeldOut};
 use crate::learner::Learner;
-use crate::lessons::{Course, LOG_EVERY, Meter, is_divergence, survey, validate_candidate};
 use crate::metrics::{MetricKind, MetricLog, Values};
 use crate::pipeline::{BatchPlan, Sampler};
+use crate::training_loop::{
+    LOG_EVERY, LossMeter, StepPlan, is_divergence, survey, validate_candidate,
+};
 use rookery_cli::Screen;
 use rookery_cli::Shutdown;
 use rookery_cli::flags::{OutputArgs, share};
@@ -106,10 +108,10 @@ fn train(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
     let compute = args.device.open()?;
     let (parent, weights) = network_file::read_hashed(&args.network)?;
     let mut learner = Learner::new(&weights, &params, compute)?;
-    let intake = read_chunks(args, screen)?;
-    let (held_out, plan) = (intake.validation(), BatchPlan::new(learner.spec(), &params));
+    let ingest = read_chunks(args, screen)?;
+    let (held_out, plan) = (ingest.validation(), BatchPlan::new(learner.spec(), &params));
     survey(&mut learner, &held_out, &plan)?;
-    let taken = steps(args, &params, &mut learner, &intake, (screen, shutdown))?;
+    let taken = steps(args, &params, &mut learner, &ingest, (screen, shutdown))?;
     let validation = validate_candidate(&learner, &held_out, &plan)?;
     if let Some(meter) = &validation {
         tracing::info!("held out: {meter}");
@@ -134,10 +136,10 @@ fn steps(
     args: &TrainArgs,
     params: &TrainingParams,
     learner: &mut Learner,
-    intake: &Intake,
+    ingest: &ChunkIngest,
     (screen, shutdown): (&Screen, &Shutdown),
 ) -> anyhow::Result<u64> {
-    let course = Course {
+    let course = StepPlan {
         plan: BatchPlan::new(learner.spec(), params),
         sampler: Sampler {
             seed: args.seed,
@@ -148,13 +150,13 @@ fn steps(
         first_step: 0,
         threads: args.encode_threads,
     };
-    let window = intake.training().window(params.window.max);
+    let window = ingest.training().window(params.window.max);
     let none = (Window::new(Vec::new(), 0), 0.0);
     let mixture = Mixture::of_run(window, params.sources, none);
     let mut lessons = course.begin(&mixture, 0..args.steps)?;
     let mut log = args.log_file.as_deref().map(MetricLog::open).transpose()?;
     let mut task = screen.task("training", args.steps);
-    let (mut meter, mut taken, begun) = (Meter::default(), 0, Instant::now());
+    let (mut meter, mut taken, begun) = (LossMeter::default(), 0, Instant::now());
     while let Some(report) = lessons.step(learner)? {
         taken = report.step;
         meter.add(&report.losses, report.positions);
@@ -169,7 +171,7 @@ fn steps(
                     },
                 )?;
             }
-            meter = Meter::default();
+            meter = LossMeter::default();
         }
         if shutdown.is_requested() || args.training.is_over(begun) {
             break;
@@ -178,9 +180,9 @@ fn steps(
     Ok(taken)
 }
 
-fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<Intake> {
+fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<ChunkIngest> {
     let files = chunk_files(&args.chunks)?;
-    let mut intake = Intake::new(
+    let mut ingest = ChunkIngest::new(
         GameStore::in_memory(),
         u64::MAX,
         HeldOut::share(args.held_out),
@@ -190,13 +192,13 @@ fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<Intake> {
         let bytes =
             std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let name = path.display().to_string();
-        if let Some(chunk) = intake.decode(ContentHash::of(&bytes), &name, &bytes)? {
-            intake.add(chunk);
+        if let Some(chunk) = ingest.decode(ContentHash::of(&bytes), &name, &bytes)? {
+            ingest.add(chunk);
         }
         task.at(index as u64 + 1, "");
     }
     drop(task);
-    let positions = intake.training().positions();
+    let positions = ingest.training().positions();
     anyhow::ensure!(
         positions > 0,
         "RK-0710: no position to train on in {} ({}; match games are not trained on)",
@@ -206,9 +208,9 @@ fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<Intake> {
     tracing::info!(
         "{} to train on, {} held out",
         quantity(positions, "position"),
-        intake.validation().len()
+        ingest.validation().len()
     );
-    Ok(intake)
+    Ok(ingest)
 }
 
 fn shown(paths: &[PathBuf]) -> String {
@@ -243,8 +245,8 @@ mod tests {
     use rookery_model::Weights;
 
     use super::*;
-    use crate::lessons::validate;
     use crate::testing;
+    use crate::training_loop::validate;
 
     fn args(dir: &Path, flags: &str) -> TrainArgs {
         let line = format!(

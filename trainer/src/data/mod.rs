@@ -6,15 +6,15 @@
 //! training or validation, [`follow`] fetches what is new. Everything here can be rebuilt from the coordinator;
 //! nothing in it is ever edited.
 
+pub mod chunk_ingest;
 pub mod chunks;
 pub mod decode;
-pub mod follow;
-pub mod holds;
-pub mod intake;
+pub mod excluded_chunks;
 pub mod ledger;
+pub mod ledger_sync;
 
+pub use chunk_ingest::{ChunkGames, ChunkIngest, HeldOut};
 pub use chunks::ChunkFolder;
 pub use decode::DecodedChunk;
-pub use holds::Holds;
-pub use intake::{ChunkGames, HeldOut, Intake};
+pub use excluded_chunks::ExcludedChunks;
 pub use ledger::Ledger;

@@ -6,7 +6,7 @@ use rookery_common::encoding::{InputEncoding, PolicyEncoding, can_mirror};
 use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::params::{Sampling, TrainingParams};
 use rookery_engine::Batch;
-use rookery_train::{Replies, TrainBatch};
+use rookery_train::{OpponentReplyTargets, TrainBatch};
 use shakmaty::Move;
 
 use super::prefetch::BatchSource;
@@ -72,7 +72,7 @@ impl BatchPlan {
             policy: Vec::new(),
             values: Vec::new(),
             ahead: Vec::new(),
-            replies: Replies::default(),
+            replies: OpponentReplyTargets::default(),
             boards: Vec::new(),
         }
     }
@@ -163,7 +163,12 @@ fn push(batch: &mut TrainBatch, game: &StoredGame, ply: u32, plan: &BatchPlan, m
 
 /// Adds what the opponent's own position, after the move of `ply`, teaches its policy; nothing at a
 /// game's end.
-fn push_reply(replies: &mut Replies, game: &StoredGame, ply: u32, policy: PolicyEncoding) {
+fn push_reply(
+    replies: &mut OpponentReplyTargets,
+    game: &StoredGame,
+    ply: u32,
+    policy: PolicyEncoding,
+) {
     let after = (ply + 1 < game.positions())
         .then(|| game.history(ply + 1))
         .flatten();

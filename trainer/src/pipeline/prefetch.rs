@@ -123,7 +123,7 @@ mod tests {
 
     use rookery_common::encoding::{InputEncoding, PolicyEncoding};
     use rookery_engine::{Batch, Wdl};
-    use rookery_train::Replies;
+    use rookery_train::OpponentReplyTargets;
 
     use super::*;
 
@@ -138,7 +138,7 @@ mod tests {
                 policy: Vec::new(),
                 values: Vec::new(),
                 ahead: Vec::new(),
-                replies: Replies::default(),
+                replies: OpponentReplyTargets::default(),
                 boards: Vec::new(),
             }
         }

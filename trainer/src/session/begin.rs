@@ -16,8 +16,8 @@ use super::{FirstNetwork, Session, Settings, Surroundings};
 use crate::api::{CallError, Client};
 use crate::buffer::{GameStore, Window};
 use crate::checkpoint::CheckpointFolder;
-use crate::data::follow::Follower;
-use crate::data::{ChunkFolder, HeldOut, Holds, Intake, Ledger};
+use crate::data::ledger_sync::LedgerSync;
+use crate::data::{ChunkFolder, ChunkIngest, ExcludedChunks, HeldOut, Ledger};
 use crate::exports;
 use crate::folder_lock::FolderLock;
 use crate::learner::Learner;
@@ -50,14 +50,14 @@ impl Session {
         };
         let ledger = Ledger::open(&dir.join("ledger.jsonl"))?;
         let chunks = ChunkFolder::new(dir.join("chunks"));
-        let holds = Holds::open(&dir.join("holds.json"))?;
+        let holds = ExcludedChunks::open(&dir.join("holds.json"))?;
         let store = GameStore::open(dir.join("window"))?;
         let capacity = state.params.window.max;
         let others = open_library(&settings, &around)?;
         let mut session = Self {
-            follower: Follower::new(ledger, chunks, holds, settings.chunk_delay),
+            ledger_sync: LedgerSync::new(ledger, chunks, holds, settings.chunk_delay),
             others,
-            intake: Intake::new(store, capacity, HeldOut::share(settings.held_out)),
+            ingest: ChunkIngest::new(store, capacity, HeldOut::share(settings.held_out)),
             checkpoints,
             learner: Some(learner),
             log,
@@ -76,15 +76,15 @@ impl Session {
     /// Brings the games that were in the window back.
     async fn refill(&mut self) -> anyhow::Result<()> {
         let (until, capacity) = (self.state.cursor, self.state.params.window.max);
-        if self.follower.ledger().cursor() < until {
+        if self.ledger_sync.ledger().cursor() < until {
             // The ledger's copy was lost; what it held is still with the coordinator.
-            self.follower.update(&self.around.client).await?;
+            self.ledger_sync.update(&self.around.client).await?;
         }
         let client = &self.around.client;
-        self.follower
-            .refill(client, &mut self.intake, until, capacity)
+        self.ledger_sync
+            .refill(client, &mut self.ingest, until, capacity)
             .await?;
-        let positions = self.intake.training().positions();
+        let positions = self.ingest.training().positions();
         if positions > 0 {
             let positions = quantity(positions, "position");
             tracing::info!("back in the window: {positions}");

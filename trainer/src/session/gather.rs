@@ -12,18 +12,18 @@ impl Session {
     /// Follows the ledger until enough new positions have come.
     pub(super) async fn gather(&mut self) -> anyhow::Result<Flow> {
         let params = fetch_run(&self.around.client).await?.params;
-        self.intake.set_resign(params.selfplay.resign);
+        self.ingest.set_resign(params.selfplay.resign);
         self.follow_params(params.training)?;
         let mut task = self.around.screen.task("positions", self.wanted());
         loop {
             self.take_in().await?;
-            let total = self.follower.taken_positions();
-            let nothing = self.intake.training().positions() == 0;
+            let total = self.ledger_sync.taken_positions();
+            let nothing = self.ingest.training().positions() == 0;
             if total >= self.wanted() && !nothing {
                 break;
             }
             let all_held_out = nothing && total > 0;
-            let waiting = self.follower.waiting_positions();
+            let waiting = self.ledger_sync.waiting_positions();
             let detail = match (all_held_out, waiting) {
                 (true, _) => "all held out".to_owned(),
                 (false, 0) => String::new(),
@@ -55,14 +55,14 @@ impl Session {
     /// Fetches what is new in the ledger.
     pub(super) async fn take_in(&mut self) -> anyhow::Result<()> {
         let client = &self.around.client;
-        self.follower.update(client).await?;
-        if let Some(left) = self.follower.take_restored() {
+        self.ledger_sync.update(client).await?;
+        if let Some(left) = self.ledger_sync.take_restored() {
             // What was trained on and is lost is not waited for again.
             self.state.used = self.state.used.min(left);
             self.save()?;
         }
         let client = &self.around.client;
-        self.follower.take_new(client, &mut self.intake).await
+        self.ledger_sync.take_new(client, &mut self.ingest).await
     }
 
     /// Grows the network in training to what the run asks for by now.
@@ -86,14 +86,14 @@ impl Session {
 
     /// Fixes window and steps of the next candidate.
     fn plan(&mut self) -> anyhow::Result<()> {
-        let total = self.follower.taken_positions();
+        let total = self.ledger_sync.taken_positions();
         let new = total.saturating_sub(self.state.used);
         let params = &self.state.params;
         let plan = StepPlan::new(params, new, self.settings.max_reuse);
         let window = params
             .window
             .size(total)
-            .min(self.intake.training().positions());
+            .min(self.ingest.training().positions());
         if plan.steps < u64::from(params.steps_per_candidate) {
             tracing::warn!(
                 "only {} of {}: new are {}, and none may be trained on more than {} \
@@ -113,7 +113,7 @@ impl Session {
             plan.reuse
         );
         self.state.used = total;
-        self.state.cursor = self.follower.taken_until();
+        self.state.cursor = self.ledger_sync.taken_until();
         self.note(
             MetricKind::Plan,
             values([
@@ -136,7 +136,7 @@ impl Session {
     /// Tells how often resigning would have been wrong in the games that have come since the last
     /// candidate.
     fn measure_resigning(&mut self) -> anyhow::Result<()> {
-        let resigning = self.intake.take_resigning();
+        let resigning = self.ingest.take_resigning();
         let Some(wrong) = resigning.wrong_share() else {
             return Ok(());
         };

@@ -29,8 +29,8 @@ pub use state::{Phase, State};
 use crate::api::{CallError, Client};
 use crate::buffer::Window;
 use crate::checkpoint::CheckpointFolder;
-use crate::data::Intake;
-use crate::data::follow::Follower;
+use crate::data::ChunkIngest;
+use crate::data::ledger_sync::LedgerSync;
 use crate::folder_lock::FolderLock;
 use crate::learner::{Compute, Learner};
 use crate::metrics::endpoint::Endpoint;
@@ -110,8 +110,8 @@ pub struct Surroundings {
 pub struct Session {
     settings: Settings,
     around: Surroundings,
-    follower: Follower,
-    intake: Intake,
+    ledger_sync: LedgerSync,
+    ingest: ChunkIngest,
     /// Games of others, with their share of every batch.
     others: (Window, f64),
     checkpoints: CheckpointFolder,
@@ -228,7 +228,7 @@ impl Session {
     }
 
     fn follow_params(&mut self, params: TrainingParams) -> anyhow::Result<()> {
-        self.intake.set_capacity(params.window.max);
+        self.ingest.set_capacity(params.window.max);
         if let Some(learner) = self.learner.take() {
             let scratch = self.settings.dir.join("parameters-changed.net");
             self.learner = Some(learner.follow(&params, &scratch)?);

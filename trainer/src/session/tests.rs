@@ -15,10 +15,10 @@ use super::run as run_with;
 use super::*;
 use crate::buffer::GameStore;
 use crate::data::HeldOut;
-use crate::lessons::validate;
 use crate::presets;
 use crate::testing;
 use crate::testing::server::Server;
+use crate::training_loop::validate;
 use coordinator::Coordinator;
 
 fn params() -> TrainingParams {
@@ -185,13 +185,13 @@ async fn validation_measures_the_candidate() {
     let mut files = std::fs::read_dir(dir.path().join("candidates")).unwrap();
     let (_, weights) = Weights::read(&files.next().unwrap().unwrap().path()).unwrap();
     let mut candidate = Learner::new(&weights, &params(), compute).unwrap();
-    let mut intake = Intake::new(GameStore::in_memory(), u64::MAX, held_out);
+    let mut ingest = ChunkIngest::new(GameStore::in_memory(), u64::MAX, held_out);
     for (hash, bytes) in (0..10).map(|seed| testing::chunk(seed, 5)) {
-        let chunk = intake.decode(hash, "a chunk", &bytes).unwrap();
-        intake.add(chunk.unwrap());
+        let chunk = ingest.decode(hash, "a chunk", &bytes).unwrap();
+        ingest.add(chunk.unwrap());
     }
     let plan = BatchPlan::new(candidate.spec(), &params());
-    let meter = validate(&mut candidate, &intake.validation(), &plan).unwrap();
+    let meter = validate(&mut candidate, &ingest.validation(), &plan).unwrap();
     for (name, expected) in meter.unwrap().validation() {
         let measured = point[&name].as_f64().unwrap();
         assert!((measured - expected).abs() < 1e-9, "{name} in {point}");

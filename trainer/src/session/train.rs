@@ -9,11 +9,11 @@ use rookery_model::files::write_whole;
 use super::state::{Phase, Training};
 use super::{Flow, Session};
 use crate::buffer::Mixture;
-use crate::lessons::{
-    Course, LOG_EVERY, Meter, StepReport, is_divergence, survey, validate_candidate,
-};
 use crate::metrics::{MetricKind, values};
 use crate::pipeline::Sampler;
+use crate::training_loop::{
+    LOG_EVERY, LossMeter, StepPlan, StepReport, is_divergence, survey, validate_candidate,
+};
 
 impl Session {
     /// Takes the steps that are left, saving now and then, and exports the candidate.
@@ -29,21 +29,21 @@ impl Session {
 
     fn take_steps(&mut self, training: &Training) -> anyhow::Result<Flow> {
         if training.done == 0 {
-            let (held_out, plan) = (self.intake.validation(), self.batches()?);
+            let (held_out, plan) = (self.ingest.validation(), self.batches()?);
             survey(self.learner()?, &held_out, &plan)?;
         }
-        let course = self.course(training)?;
+        let plan = self.step_plan(training)?;
         let mixture = self.mixture(training);
-        let mut lessons = course.begin(&mixture, training.done..training.steps)?;
+        let mut steps = plan.begin(&mixture, training.done..training.steps)?;
         let mut task = self.around.screen.task("training", training.steps);
-        let (mut meter, mut saved) = (Meter::default(), Instant::now());
-        while let Some(report) = lessons.step(self.learner()?)? {
+        let (mut meter, mut saved) = (LossMeter::default(), Instant::now());
+        while let Some(report) = steps.step(self.learner()?)? {
             self.count(&report);
             meter.add(&report.losses, report.positions);
             if meter.steps() == LOG_EVERY || report.batch + 1 == training.steps {
                 task.at(report.batch + 1, &meter.to_string());
                 self.log_losses(&meter, &report, training)?;
-                meter = Meter::default();
+                meter = LossMeter::default();
             }
             if self.around.shutdown.is_requested() {
                 self.save_after(&report)?;
@@ -66,13 +66,13 @@ impl Session {
 
     /// What the candidate's batches are drawn from.
     fn mixture(&self, training: &Training) -> Mixture {
-        let window = self.intake.training().window(training.window);
+        let window = self.ingest.training().window(training.window);
         Mixture::of_run(window, self.state.params.sources, self.others.clone())
     }
 
-    fn course(&self, training: &Training) -> anyhow::Result<Course> {
+    fn step_plan(&self, training: &Training) -> anyhow::Result<StepPlan> {
         let first_step = self.state.step.checked_sub(training.done);
-        Ok(Course {
+        Ok(StepPlan {
             plan: self.batches()?,
             sampler: Sampler {
                 seed: self.state.seed,
@@ -108,7 +108,7 @@ impl Session {
 
     fn log_losses(
         &mut self,
-        meter: &Meter,
+        meter: &LossMeter,
         report: &StepReport,
         training: &Training,
     ) -> anyhow::Result<()> {
@@ -123,7 +123,7 @@ impl Session {
 
     /// Measures the candidate on held-out positions and writes its file.
     fn finish(&mut self) -> anyhow::Result<()> {
-        let held_out = self.intake.validation();
+        let held_out = self.ingest.validation();
         let plan = self.batches()?;
         if let Some(meter) = validate_candidate(self.learner()?, &held_out, &plan)? {
             tracing::info!("held out: {meter}");

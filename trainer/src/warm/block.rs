@@ -9,7 +9,7 @@ use rookery_common::encoding::{PolicyEncoding, can_mirror, piece_classes};
 use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::pgn::{PgnGame, Skipped};
 use rookery_engine::{Batch, Wdl};
-use rookery_train::{Ahead, BoardsAhead, Replies, TrainBatch};
+use rookery_train::{AuxiliaryTargets, BoardsAhead, OpponentReplyTargets, TrainBatch};
 use shakmaty::{Board, Color, Position};
 
 use super::filter::{Filter, Wanted};
@@ -50,7 +50,7 @@ pub struct Block {
     positions: Batch,
     labels: Vec<Label>,
     /// Only for a network that learns them.
-    replies: Option<Replies>,
+    replies: Option<OpponentReplyTargets>,
     boards: Option<Vec<Option<BoardsAhead>>>,
 }
 
@@ -64,7 +64,7 @@ impl Block {
             q_ratio: q_ratio as f32,
             positions: Batch::new(spec.input, spec.policy.encoding),
             labels: Vec::new(),
-            replies: learns_replies.then(Replies::default),
+            replies: learns_replies.then(OpponentReplyTargets::default),
             boards: learns_boards.then(Vec::new),
         }
     }
@@ -183,7 +183,7 @@ impl Block {
             policy: Vec::new(),
             values: Vec::with_capacity(places.len()),
             ahead: Vec::with_capacity(places.len()),
-            replies: Replies::default(),
+            replies: OpponentReplyTargets::default(),
             boards: Vec::new(),
         };
         self.batch_into(&mut batch, places);
@@ -200,7 +200,7 @@ impl Block {
             let played = usize::from(label.played);
             push_played(&mut batch.policy, legal, played, label.share);
             batch.values.push(label.value);
-            batch.ahead.push(Ahead {
+            batch.ahead.push(AuxiliaryTargets {
                 plies: label.plies_left.map(f32::from),
                 short_value: label.value,
             });
@@ -253,7 +253,7 @@ fn ahead(boards: &[Board], ply: usize, mover: Color) -> BoardsAhead {
 
 /// Adds what the answer to a lesson's move teaches; nothing where there was none.
 fn push_reply(
-    replies: &mut Replies,
+    replies: &mut OpponentReplyTargets,
     history: &GameHistory,
     lesson: &Lesson,
     policy: PolicyEncoding,

@@ -16,7 +16,7 @@ use super::lengths::{Lengths, games_per_hour};
 use crate::judges::Judges;
 use crate::machine::Machine;
 use crate::networks::{Contents, NetworkFile};
-use crate::play::{Assignment, Control, Gauge, JobGauge, PlayEvent, Player};
+use crate::play::{Control, Counters, JobCounters, JobWork, PlayEvent, Player};
 use crate::priority::Priority;
 
 /// What is measured.
@@ -79,22 +79,22 @@ pub(super) fn play(
         // The receiver is gone once the measurement is over.
         drop(events.send(event));
     })?;
-    let gauge = Arc::new(JobGauge::default());
+    let counters = Arc::new(JobCounters::default());
     let job = job(file.0.hash, network.len(), params, machine.all_games())?;
     let games = (0..job.work.games()).collect();
     let (job, networks) = (Arc::new(job), vec![file.0.clone()]);
-    player.play(Assignment {
+    player.play(JobWork {
         job,
         games,
         networks,
-        gauge: Arc::clone(&gauge),
+        counters: Arc::clone(&counters),
     });
     wait(&inbox, time)?;
-    let (before, start) = (Counts::of(player.gauge()), Instant::now());
+    let (before, start) = (Counts::of(player.counters()), Instant::now());
     wait(&inbox, time)?;
-    let done = Counts::of(player.gauge()).since(before);
+    let done = Counts::of(player.counters()).since(before);
     let seconds = start.elapsed().as_secs_f64();
-    gauge.order(Control::Drop);
+    counters.order(Control::Drop);
     let (evaluations, hits) = (done.evaluations as f64, done.cache_hits as f64);
     let (positions, positions_estimated) = done.searched(machine.all_games(), params);
     let positions_per_s = positions / seconds;
@@ -166,12 +166,12 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(gauge: &Gauge) -> Self {
+    fn of(counters: &Counters) -> Self {
         Self {
-            evaluations: gauge.evaluations.load(Relaxed),
-            cache_hits: gauge.cache_hits.load(Relaxed),
-            positions: gauge.positions.load(Relaxed),
-            batches: gauge.batches.load(Relaxed),
+            evaluations: counters.evaluations.load(Relaxed),
+            cache_hits: counters.cache_hits.load(Relaxed),
+            positions: counters.positions.load(Relaxed),
+            batches: counters.batches.load(Relaxed),
         }
     }
 

@@ -1,26 +1,26 @@
 //! Threads that play.
 //!
 //! ```text
-//! Assignment --share--> thread: Table, Table …  --finished game--> GameSink (the spool)
-//!                          |  ^
-//!                       batches  answers
-//!                          v  |
-//!                         Desk: one network, of the Library of all threads
+//! JobWork --shard--> thread: GamePool, GamePool …  --finished game--> GameSink (the spool)
+//!                       |  ^
+//!                    batches  answers
+//!                       v  |
+//!                    NetworkBatcher: one network, of the LoadedNetworks of all threads
 //! ```
 //!
-//! [`Player`] is a stub that hands every thread its [`share`] of a job; [`thread`] is the
+//! [`Player`] is a stub that hands every thread its [`shard`] of a job; [`thread`] is the
 //! actor. A thread plays several jobs at once where the first leaves room, in one batch if they
-//! have the same network ([`desk`]), so that batches stay full from job to job. In a [`rest`] it keeps
+//! have the same network ([`batcher`]), so that batches stay full from job to job. In a [`pause`] it keeps
 //! its games and lets go of its networks, so that a pause leaves the device's memory to others.
 
-mod desk;
-pub mod gauge;
-mod library;
-mod part;
-mod rest;
-mod room;
-mod share;
-mod sitting;
+mod batcher;
+pub mod counters;
+mod job_guard;
+mod loaded_networks;
+mod memory_budget;
+mod pause;
+mod running_shard;
+mod shard;
 mod thread;
 mod watched;
 
@@ -36,15 +36,15 @@ use crate::machine::Machine;
 use crate::networks::NetworkFile;
 use crate::priority::Priority;
 
-use part::{Events, Part, Watch};
+use job_guard::{Events, JobGuard, PanicReport};
 
-pub use gauge::{Control, Gauge, JobGauge};
-pub use rest::{Paused, Pauser};
-pub use room::games_at_once;
+pub use counters::{Control, Counters, JobCounters};
+pub use memory_budget::games_at_once;
+pub use pause::{PauseHandle, Paused};
 
 /// A job to play.
 #[derive(Debug)]
-pub struct Assignment {
+pub struct JobWork {
     /// The job.
     pub job: Arc<Job>,
     /// The indices of the games to play.
@@ -52,7 +52,7 @@ pub struct Assignment {
     /// The networks in the order in which the job's work names them.
     pub networks: Vec<NetworkFile>,
     /// How far the job is, and whether it goes on.
-    pub gauge: Arc<JobGauge>,
+    pub counters: Arc<JobCounters>,
 }
 
 /// What threads tell the rest of the program.
@@ -94,12 +94,12 @@ impl GameSink for crate::spool::SpoolHandle {
 #[derive(Debug)]
 enum Order {
     /// To play games.
-    Play(share::Share),
+    Play(shard::JobShard),
     /// To let go of its networks for a while.
-    Rest(Arc<rest::Rest>),
+    Pause(Arc<pause::PauseGate>),
 }
 
-/// A handle on the threads; they end when it and all its [`Pauser`]s are dropped.
+/// A handle on the threads; they end when it and all its [`PauseHandle`]s are dropped.
 #[derive(Debug)]
 pub struct Player {
     threads: Vec<mpsc::Sender<Order>>,
@@ -107,7 +107,7 @@ pub struct Player {
     games: Vec<NonZeroUsize>,
     events: Events,
     /// All that was played since the start.
-    gauge: Arc<Gauge>,
+    counters: Arc<Counters>,
 }
 
 impl Player {
@@ -124,8 +124,8 @@ impl Player {
         events: impl Fn(PlayEvent) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let events = Events::new(events);
-        let gauge = Arc::new(Gauge::default());
-        let library = Arc::new(library::Library::default());
+        let counters = Arc::new(Counters::default());
+        let loaded = Arc::new(loaded_networks::LoadedNetworks::default());
         let mut threads = Vec::new();
         for (number, place) in machine.places().enumerate() {
             let (orders, inbox) = mpsc::channel();
@@ -133,14 +133,14 @@ impl Player {
                 machine.clone(),
                 place,
                 judges.of_thread(),
-                Arc::clone(&library),
-                Arc::clone(&gauge),
+                Arc::clone(&loaded),
+                Arc::clone(&counters),
                 sink.clone(),
                 events.clone(),
             );
             let name = format!("play-{number}");
             let on_cpu = machine.devices.info(place.lane).is_cpu();
-            let watch = Watch(events.clone());
+            let watch = PanicReport(events.clone());
             std::thread::Builder::new().name(name).spawn(move || {
                 let _watch = watch;
                 priority.take(on_cpu);
@@ -152,36 +152,34 @@ impl Player {
             threads,
             games: machine.places().map(|place| place.games).collect(),
             events,
-            gauge,
+            counters,
         })
     }
 
     /// What was played since the start.
-    pub const fn gauge(&self) -> &Arc<Gauge> {
-        &self.gauge
+    pub const fn counters(&self) -> &Arc<Counters> {
+        &self.counters
     }
 
-    /// A handle by which the threads can be made to rest.
-    pub fn pauser(&self) -> Pauser {
-        Pauser::new(self.threads.clone())
+    /// A handle by which the threads can be paused.
+    pub fn pause_handle(&self) -> PauseHandle {
+        PauseHandle::new(self.threads.clone())
     }
 
-    /// Gives every thread its share of a job, by the games that it plays at once.
-    pub fn play(&self, assignment: Assignment) {
-        let assignment = Arc::new(assignment);
-        assignment
-            .gauge
-            .begin(assignment.games.len(), self.threads.len());
-        let bytes = room::bytes_of_game(&assignment.job.work);
-        let shares = share::divide(&assignment.games, &self.games);
-        for (thread, games) in self.threads.iter().zip(shares) {
-            let share = share::Share {
-                assignment: Part::new(Arc::clone(&assignment), self.events.clone()),
+    /// Gives every thread its shard of a job, by the games that it plays at once.
+    pub fn play(&self, work: JobWork) {
+        let work = Arc::new(work);
+        work.counters.begin(work.games.len(), self.threads.len());
+        let bytes = memory_budget::bytes_of_game(&work.job.work);
+        let shards = shard::divide(&work.games, &self.games);
+        for (thread, games) in self.threads.iter().zip(shards) {
+            let shard = shard::JobShard {
+                work: JobGuard::new(Arc::clone(&work), self.events.clone()),
                 games,
                 bytes,
             };
-            // A thread ends before its handle only by a panic; its share is dropped, and so left.
-            drop(thread.send(Order::Play(share)));
+            // A thread ends before its handle only by a panic; its shard is dropped, and so left.
+            drop(thread.send(Order::Play(shard)));
         }
     }
 }

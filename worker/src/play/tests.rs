@@ -97,17 +97,17 @@ impl Fixture {
         }
     }
 
-    fn play(&self, job: Job, networks: Vec<NetworkFile>) -> Arc<JobGauge> {
-        let gauge = Arc::new(JobGauge::default());
+    fn play(&self, job: Job, networks: Vec<NetworkFile>) -> Arc<JobCounters> {
+        let counters = Arc::new(JobCounters::default());
         let games = (0..job.work.games()).collect();
         let job = Arc::new(job);
-        self.player.play(Assignment {
+        self.player.play(JobWork {
             job,
             games,
             networks,
-            gauge: Arc::clone(&gauge),
+            counters: Arc::clone(&counters),
         });
-        gauge
+        counters
     }
 
     fn next_event(&self) -> PlayEvent {
@@ -127,14 +127,14 @@ fn selfplay(games: u32, network: ContentHash) -> Job {
 fn every_game_of_a_job_is_played_once_on_several_threads() {
     let fixture = Fixture::new(3, 4);
     let network = fixture.network(1);
-    let gauge = fixture.play(selfplay(17, network.hash), vec![network]);
+    let counters = fixture.play(selfplay(17, network.hash), vec![network]);
     assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
     let games: Vec<GameRecord> = fixture.games.try_iter().collect();
     let indices: BTreeSet<u32> = games.iter().map(|game| game.index).collect();
     assert_eq!((games.len(), indices.len()), (17, 17));
     let positions: usize = games.iter().map(|game| game.plies.len()).sum();
-    assert_eq!(gauge.positions(), positions as u64);
-    assert_eq!((gauge.unstarted(), gauge.in_hand()), (0, 0));
+    assert_eq!(counters.positions(), positions as u64);
+    assert_eq!((counters.unstarted(), counters.in_hand()), (0, 0));
 }
 
 #[test]
@@ -166,14 +166,14 @@ fn games_do_not_depend_on_threads_or_on_other_jobs() {
     );
 }
 
-/// The moves of a job's games, with a rest after the first of them or without.
-fn moves_of_games(rest: bool) -> Vec<(u32, Vec<shakmaty::Move>)> {
+/// The moves of a job's games, with a pause after the first of them or without.
+fn moves_of_games(paused: bool) -> Vec<(u32, Vec<shakmaty::Move>)> {
     let fixture = Fixture::new(2, 3);
     let network = fixture.network(1);
     fixture.play(selfplay(30, network.hash), vec![network]);
     let mut games = vec![fixture.games.recv().unwrap()];
-    if rest {
-        let paused = fixture.player.pauser().pause();
+    if paused {
+        let paused = fixture.player.pause_handle().pause();
         assert!(paused.wait(PATIENCE));
     }
     assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
@@ -194,7 +194,7 @@ fn games_go_on_after_a_rest_as_if_there_had_been_none() {
 fn threads_that_have_nothing_to_play_rest_and_play_afterwards() {
     let fixture = Fixture::new(2, 3);
     let network = fixture.network(1);
-    let paused = fixture.player.pauser().pause();
+    let paused = fixture.player.pause_handle().pause();
     assert!(paused.wait(PATIENCE));
     fixture.play(selfplay(3, network.hash), vec![network]);
     drop(paused);
@@ -209,7 +209,7 @@ fn a_rest_lets_go_of_networks() {
     let network = fixture.network(1);
     fixture.play(selfplay(100_000, network.hash), vec![network.clone()]);
     fixture.games.recv().unwrap();
-    let paused = fixture.player.pauser().pause();
+    let paused = fixture.player.pause_handle().pause();
     assert!(paused.wait(PATIENCE));
     std::fs::remove_file(&network.path).unwrap();
     drop(paused);
@@ -316,9 +316,9 @@ fn short_match([candidate, opponent]: [&NetworkFile; 2]) -> Job {
 fn a_dropped_job_is_left_at_once_and_the_next_is_played() {
     let fixture = Fixture::new(2, 2);
     let network = fixture.network(1);
-    let gauge = fixture.play(selfplay(100_000, network.hash), vec![network.clone()]);
+    let counters = fixture.play(selfplay(100_000, network.hash), vec![network.clone()]);
     fixture.games.recv().unwrap();
-    gauge.order(Control::Drop);
+    counters.order(Control::Drop);
     assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
     fixture.play(selfplay(2, network.hash), vec![network]);
     assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
@@ -328,12 +328,12 @@ fn a_dropped_job_is_left_at_once_and_the_next_is_played() {
 fn without_memory_for_more_one_game_is_played_at_a_time() {
     let fixture = Fixture::with_memory(1, 64, 1);
     let network = fixture.network(1);
-    let gauge = fixture.play(selfplay(1000, network.hash), vec![network.clone()]);
+    let counters = fixture.play(selfplay(1000, network.hash), vec![network.clone()]);
     let other = fixture.play(selfplay(10, network.hash), vec![network]);
     fixture.games.recv().unwrap();
-    gauge.order(Control::FinishInHand);
+    counters.order(Control::FinishInHand);
     assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
-    let begun = 1000 - gauge.unstarted() + 10 - other.unstarted();
+    let begun = 1000 - counters.unstarted() + 10 - other.unstarted();
     let ended = 1 + fixture.games.try_iter().count();
     assert!(begun <= ended + 1, "{begun} began, {ended} ended");
     assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
@@ -343,12 +343,12 @@ fn without_memory_for_more_one_game_is_played_at_a_time() {
 fn finishing_ends_the_games_in_hand_and_begins_no_more() {
     let fixture = Fixture::new(1, 4);
     let network = fixture.network(1);
-    let gauge = fixture.play(selfplay(1000, network.hash), vec![network]);
+    let counters = fixture.play(selfplay(1000, network.hash), vec![network]);
     fixture.games.recv().unwrap();
-    gauge.order(Control::FinishInHand);
+    counters.order(Control::FinishInHand);
     assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
     let played = 1 + fixture.games.try_iter().count();
-    assert_eq!(played + gauge.unstarted(), 1000);
+    assert_eq!(played + counters.unstarted(), 1000);
 }
 
 #[test]

@@ -8,25 +8,25 @@ use std::time::Duration;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::ids::ContentHash;
 use rookery_common::network::Program;
-use rookery_engine::{BackendError, Batch, EvaluationCache, Judges, Table};
+use rookery_engine::{BackendError, Batch, EvaluationCache, GamePool, Judges};
 
-use super::desk::{Desk, Question};
-use super::gauge::{Control, Gauge};
-use super::library::Library;
-use super::part::Events;
-use super::rest::Rest;
-use super::room::Room;
-use super::share::{self, Share};
-use super::sitting::Sitting;
-use super::{Assignment, GameSink, Order, PlayEvent};
+use super::batcher::{NetworkBatcher, Question};
+use super::counters::{Control, Counters};
+use super::job_guard::Events;
+use super::loaded_networks::LoadedNetworks;
+use super::memory_budget::MemoryBudget;
+use super::pause::PauseGate;
+use super::running_shard::RunningShard;
+use super::shard::{self, JobShard};
+use super::{GameSink, JobWork, Order, PlayEvent};
 use crate::machine::{Machine, Place};
 use crate::networks::{Contents, NetworkFile};
 
 /// Networks that stay loaded although nothing is played with them at present.
-const SPARE_DESKS: usize = 2;
+const SPARE_NETWORKS: usize = 2;
 /// Between two looks whether finished games can be kept again.
 const STUCK_PAUSE: Duration = Duration::from_millis(500);
-/// Until a network is loaded again after a rest for which the device had no memory.
+/// Until a network is loaded again after a pause for which the device had no memory.
 const ROOM_PAUSE: Duration = Duration::from_secs(5);
 
 /// The actor behind one thread of [`Player`](super::Player).
@@ -34,15 +34,15 @@ pub(super) struct PlayThread<S> {
     machine: Machine,
     place: Place,
     judges: Judges,
-    library: Arc<Library>,
-    gauge: Arc<Gauge>,
+    loaded: Arc<LoadedNetworks>,
+    counters: Arc<Counters>,
     sink: S,
     events: Events,
-    /// Shares that wait for room.
-    waiting: VecDeque<Share>,
-    sittings: Vec<Sitting>,
+    /// Shards that wait for room.
+    waiting: VecDeque<JobShard>,
+    running: Vec<RunningShard>,
     /// Loaded networks, the last used ones at the end.
-    desks: Vec<Desk>,
+    batchers: Vec<NetworkBatcher>,
 }
 
 impl<S: GameSink> PlayThread<S> {
@@ -50,23 +50,23 @@ impl<S: GameSink> PlayThread<S> {
         machine: Machine,
         place: Place,
         judges: Judges,
-        library: Arc<Library>,
-        gauge: Arc<Gauge>,
+        loaded: Arc<LoadedNetworks>,
+        counters: Arc<Counters>,
         sink: S,
         events: Events,
     ) -> Self {
-        let (waiting, sittings, desks) = (VecDeque::new(), Vec::new(), Vec::new());
+        let (waiting, running, batchers) = (VecDeque::new(), Vec::new(), Vec::new());
         Self {
             machine,
             place,
             judges,
-            library,
-            gauge,
+            loaded,
+            counters,
             sink,
             events,
             waiting,
-            sittings,
-            desks,
+            running,
+            batchers,
         }
     }
 
@@ -74,19 +74,19 @@ impl<S: GameSink> PlayThread<S> {
     pub(super) fn serve(mut self, inbox: &mpsc::Receiver<Order>) {
         while self.take_orders(inbox) {
             self.seat_waiting();
-            if self.sink.is_stuck() || !self.reopen_desks() {
+            if self.sink.is_stuck() || !self.reopen_batchers() {
                 std::thread::sleep(STUCK_PAUSE);
             } else {
                 self.step();
             }
-            self.clear_tables();
+            self.remove_finished();
         }
     }
 
     /// Takes the orders that have come, waiting for one if there is nothing to do. False if the
     /// player is gone.
     fn take_orders(&mut self, inbox: &mpsc::Receiver<Order>) -> bool {
-        if self.sittings.is_empty() && self.waiting.is_empty() {
+        if self.running.is_empty() && self.waiting.is_empty() {
             match inbox.recv() {
                 Ok(order) => self.obey(order),
                 Err(mpsc::RecvError) => return false,
@@ -103,28 +103,28 @@ impl<S: GameSink> PlayThread<S> {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Play(share) => self.waiting.push_back(share),
-            Order::Rest(rest) => self.rest(&rest),
+            Order::Play(shard) => self.waiting.push_back(shard),
+            Order::Pause(gate) => self.pause(&gate),
         }
     }
 
-    /// Lets go of all networks until the rest is over.
-    fn rest(&mut self, rest: &Rest) {
-        if rest.is_over() {
+    /// Lets go of all networks until the pause is over.
+    fn pause(&mut self, gate: &PauseGate) {
+        if gate.is_over() {
             return;
         }
-        self.clear_desks(0);
-        self.desks.iter_mut().for_each(Desk::close);
-        rest.wait();
+        self.drop_spare_batchers(0);
+        self.batchers.iter_mut().for_each(NetworkBatcher::close);
+        gate.wait();
     }
 
-    /// Loads again what a rest or a failed device has let go of; false if something is still missing. Games wait for a device
+    /// Loads again what a pause or a failed device has let go of; false if something is still missing. Games wait for a device
     /// without memory for it; those of a network that cannot be had any more fail.
-    fn reopen_desks(&mut self) -> bool {
-        for place in 0..self.desks.len() {
-            let desk = &mut self.desks[place];
-            let network = desk.network;
-            match desk.reopen(&self.machine.devices, self.place.lane, &self.library) {
+    fn reopen_batchers(&mut self) -> bool {
+        for place in 0..self.batchers.len() {
+            let batcher = &mut self.batchers[place];
+            let network = batcher.network;
+            match batcher.reopen(&self.machine.devices, self.place.lane, &self.loaded) {
                 Ok(()) => {}
                 Err(error @ BackendError::OutOfMemory(_)) => {
                     let seconds = ROOM_PAUSE.as_secs();
@@ -134,7 +134,7 @@ impl<S: GameSink> PlayThread<S> {
                 }
                 Err(error) => {
                     self.fail_all(network, &error);
-                    self.desks.remove(place);
+                    self.batchers.remove(place);
                     return false;
                 }
             }
@@ -142,130 +142,130 @@ impl<S: GameSink> PlayThread<S> {
         true
     }
 
-    /// Gives every sitting the games that those before it leave, and begins waiting shares while
+    /// Gives every shard the games that those before it leave, and begins waiting shards while
     /// there is room.
     fn seat_waiting(&mut self) {
-        let mut room = Room::of(&self.machine, self.place.games);
-        for sitting in &mut self.sittings {
-            let need = sitting.need(room.games(sitting.bytes));
-            sitting.table.set_concurrency(need);
-            room.take(need, sitting.bytes);
+        let mut room = MemoryBudget::of(&self.machine, self.place.games);
+        for shard in &mut self.running {
+            let need = shard.need(room.games(shard.bytes));
+            shard.pool.set_concurrency(need);
+            room.take(need, shard.bytes);
         }
-        while let Some(share) = self.waiting.pop_front() {
+        while let Some(shard) = self.waiting.pop_front() {
             // One game is played whatever it takes.
-            let least = usize::from(self.sittings.is_empty());
-            let seats = room.games(share.bytes).max(least);
+            let least = usize::from(self.running.is_empty());
+            let seats = room.games(shard.bytes).max(least);
             if seats == 0 {
-                return self.waiting.push_front(share);
+                return self.waiting.push_front(shard);
             }
-            match self.set_up(&share, seats) {
-                Ok(Some((table, batches))) => {
-                    let sitting = Sitting::new(share, table, batches);
-                    room.take(sitting.need(seats), sitting.bytes);
-                    self.sittings.push(sitting);
+            match self.set_up(&shard, seats) {
+                Ok(Some((pool, batches))) => {
+                    let shard = RunningShard::new(shard, pool, batches);
+                    room.take(shard.need(seats), shard.bytes);
+                    self.running.push(shard);
                 }
                 Ok(None) => {}
-                Err(error) => self.fail(&share.assignment, error),
+                Err(error) => self.fail(&shard.work, error),
             }
         }
     }
 
-    /// Sets up a share; none if there is nothing to play.
+    /// Sets up a shard; none if there is nothing to play.
     fn set_up(
         &mut self,
-        share: &Share,
+        shard: &JobShard,
         seats: usize,
-    ) -> Result<Option<(Table, Vec<Batch>)>, String> {
-        let Share {
-            assignment, games, ..
-        } = share;
-        if games.is_empty() || assignment.gauge.control() != Control::Play {
+    ) -> Result<Option<(GamePool, Vec<Batch>)>, String> {
+        let JobShard { work, games, .. } = shard;
+        if games.is_empty() || work.counters.control() != Control::Play {
             return Ok(None);
         }
-        let job = share::plan(&assignment.job, games).map_err(|error| error.to_string())?;
-        let programs = programs(&assignment.networks)?;
+        let job = shard::plan(&work.job, games).map_err(|error| error.to_string())?;
+        let programs = programs(&work.networks)?;
         let (mut caches, mut batches) = (Vec::new(), Vec::new());
-        for network in &assignment.networks {
+        for network in &work.networks {
             if let Contents::Program(_) = network.contents {
                 // Nothing is ever asked for it.
                 caches.push(Arc::new(EvaluationCache::new(0)));
                 batches.push(Batch::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858));
                 continue;
             }
-            let desk = self.desk(network)?;
-            caches.push(Arc::clone(&desk.cache));
-            batches.push(desk.batch());
+            let batcher = self.batcher(network)?;
+            caches.push(Arc::clone(&batcher.cache));
+            batches.push(batcher.batch());
         }
-        let table = Table::new(&job, seats, &caches).map_err(|error| error.to_string())?;
-        let table = table
+        let pool = GamePool::new(&job, seats, &caches).map_err(|error| error.to_string())?;
+        let pool = pool
             .with_judges(self.judges.clone())
             .with_programs(programs);
-        Ok(Some((table, batches)))
+        Ok(Some((pool, batches)))
     }
 
-    /// The desk of a network, loaded if it is not yet; it becomes the last used one.
-    fn desk(&mut self, network: &NetworkFile) -> Result<&Desk, String> {
+    /// The batcher of a network, loaded if it is not yet; it becomes the last used one.
+    fn batcher(&mut self, network: &NetworkFile) -> Result<&NetworkBatcher, String> {
         let found = self
-            .desks
+            .batchers
             .iter()
-            .position(|desk| desk.network == network.hash);
-        let desk = match found {
-            Some(place) => self.desks.remove(place),
-            None => Desk::open(
+            .position(|batcher| batcher.network == network.hash);
+        let batcher = match found {
+            Some(place) => self.batchers.remove(place),
+            None => NetworkBatcher::open(
                 network,
                 &self.machine.devices,
                 self.place.lane,
-                &self.library,
+                &self.loaded,
             )
             .map_err(|error| format!("network {}: {error}", network.hash))?,
         };
-        Ok(self.desks.push_mut(desk))
+        Ok(self.batchers.push_mut(batcher))
     }
 
     /// One round: every game goes on to its next evaluation, and gets it.
     fn step(&mut self) {
-        self.sittings.iter_mut().for_each(Sitting::gather);
-        for place in 0..self.desks.len() {
+        self.running.iter_mut().for_each(RunningShard::gather);
+        for place in 0..self.batchers.len() {
             self.evaluate(place);
         }
-        for place in (0..self.sittings.len()).rev() {
-            let sitting = &mut self.sittings[place];
-            let mut closed = self.desks.iter().filter(|desk| !desk.is_open());
-            if closed.any(|desk| sitting.seats_of(desk.network).next().is_some()) {
+        for place in (0..self.running.len()).rev() {
+            let shard = &mut self.running[place];
+            let mut closed = self.batchers.iter().filter(|batcher| !batcher.is_open());
+            if closed.any(|batcher| shard.seats_of(batcher.network).next().is_some()) {
                 continue;
             }
-            let applied = sitting.apply();
-            sitting.report(&self.sink, &self.gauge);
+            let applied = shard.apply();
+            shard.report(&self.sink, &self.counters);
             if let Err(error) = applied {
-                let sitting = self.sittings.remove(place);
-                self.fail(&sitting.assignment, error.to_string());
+                let shard = self.running.remove(place);
+                self.fail(&shard.work, error.to_string());
             }
         }
     }
 
-    /// Lets one network answer all its questions. If its device fails, the desk closes, and the questions wait until it is
+    /// Lets one network answer all its questions. If its device fails, the batcher closes, and the questions wait until it is
     /// open again. If no device is left for it, the request fails.
     fn evaluate(&mut self, place: usize) {
-        let desk = &mut self.desks[place];
-        let network = desk.network;
-        let questions = self.sittings.iter_mut().flat_map(|sitting| {
-            let seats: Vec<usize> = sitting.seats_of(network).collect();
-            let pairs = sitting.batches.iter().zip(&mut sitting.answers).enumerate();
+        let batcher = &mut self.batchers[place];
+        let network = batcher.network;
+        let questions = self.running.iter_mut().flat_map(|shard| {
+            let seats: Vec<usize> = shard.seats_of(network).collect();
+            let pairs = shard.batches.iter().zip(&mut shard.answers).enumerate();
             pairs
                 .filter(move |(seat, _)| seats.contains(seat))
                 .map(|(_, (batch, answer))| Question { batch, answer })
         });
         let questions = questions.collect();
         let devices = &self.machine.devices;
-        match devices.take_turn(self.place.lane, || desk.answer(questions)) {
+        match devices.take_turn(self.place.lane, || batcher.answer(questions)) {
             Ok(positions) => {
-                self.gauge.evaluations.fetch_add(positions as u64, Relaxed);
-                self.gauge
+                self.counters
+                    .evaluations
+                    .fetch_add(positions as u64, Relaxed);
+                self.counters
                     .batches
                     .fetch_add(u64::from(positions > 0), Relaxed);
             }
             Err(error) => {
-                let failed = desk.fail(devices, self.place.lane, error);
+                let failed = batcher.fail(devices, self.place.lane, error);
                 if let Err(error) = failed {
                     self.fail_all(network, &error);
                 }
@@ -273,31 +273,35 @@ impl<S: GameSink> PlayThread<S> {
         }
     }
 
-    /// Removes sittings that are over, and networks that are not used any more.
-    fn clear_tables(&mut self) {
-        for place in (0..self.sittings.len()).rev() {
-            if !self.sittings[place].obey() {
-                self.sittings.remove(place);
+    /// Removes running that are over, and networks that are not used any more.
+    fn remove_finished(&mut self) {
+        for place in (0..self.running.len()).rev() {
+            if !self.running[place].obey() {
+                self.running.remove(place);
             }
         }
-        self.clear_desks(SPARE_DESKS);
+        self.drop_spare_batchers(SPARE_NETWORKS);
     }
 
     /// Evicts networks that are not in use (LRU), and keeps the last ones used.
-    fn clear_desks(&mut self, kept: usize) {
-        let in_use = |desk: &Desk| {
-            self.sittings
+    fn drop_spare_batchers(&mut self, kept: usize) {
+        let in_use = |batcher: &NetworkBatcher| {
+            self.running
                 .iter()
-                .any(|sitting| sitting.seats_of(desk.network).next().is_some())
+                .any(|shard| shard.seats_of(batcher.network).next().is_some())
         };
-        let spare: Vec<bool> = self.desks.iter().map(|desk| !in_use(desk)).collect();
+        let spare: Vec<bool> = self
+            .batchers
+            .iter()
+            .map(|batcher| !in_use(batcher))
+            .collect();
         let mut surplus = spare
             .iter()
             .filter(|spare| **spare)
             .count()
             .saturating_sub(kept);
         let mut spare = spare.into_iter();
-        self.desks.retain(|_| {
+        self.batchers.retain(|_| {
             let drop = spare.next().unwrap_or_default() && surplus > 0;
             surplus -= usize::from(drop);
             !drop
@@ -306,18 +310,18 @@ impl<S: GameSink> PlayThread<S> {
 
     /// Fails the jobs of a network that cannot be had any more, unless another thread has done so.
     fn fail_all(&self, network: ContentHash, error: &BackendError) {
-        for sitting in &self.sittings {
-            let goes_on = sitting.assignment.gauge.control() != Control::Drop;
-            if goes_on && sitting.seats_of(network).next().is_some() {
-                self.fail(&sitting.assignment, format!("network {network}: {error}"));
+        for shard in &self.running {
+            let goes_on = shard.work.counters.control() != Control::Drop;
+            if goes_on && shard.seats_of(network).next().is_some() {
+                self.fail(&shard.work, format!("network {network}: {error}"));
             }
         }
     }
 
-    fn fail(&self, assignment: &Assignment, error: String) {
-        assignment.gauge.order(Control::Drop);
+    fn fail(&self, work: &JobWork, error: String) {
+        work.counters.order(Control::Drop);
         self.events.tell(PlayEvent::Failed {
-            job: assignment.job.id,
+            job: work.job.id,
             error,
         });
     }

@@ -11,11 +11,12 @@ use rookery_common::protocol::{PROTOCOL_VERSION, ProblemCode};
 
 use super::Shared;
 use super::lease::{Lease, give_back};
-use super::login::{last_word, runs_there};
+use super::login::fatal_error;
+use super::registration::runs_there;
 use super::resume::close;
 use crate::api::{ApiError, JobOffer};
 use crate::networks::{NetworkError, NetworkFile};
-use crate::play::Assignment;
+use crate::play::JobWork;
 use crate::random;
 use crate::retry::CallError;
 use crate::shutdown::Phase;
@@ -34,7 +35,7 @@ const DOWNLOADS: u32 = 10;
 /// A job that is ready to be played.
 #[derive(Debug)]
 pub(super) struct Acquired {
-    pub(super) assignment: Assignment,
+    pub(super) work: JobWork,
     pub(super) lease: Lease,
 }
 
@@ -109,7 +110,7 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
                         other_runs(shared, &error).await
                     ),
                 };
-                return Err(last_word(error, &what).into());
+                return Err(fatal_error(error, &what).into());
             }
             Err(CallError::Interrupted) => return Err(AcquireError::Interrupted),
         }
@@ -311,13 +312,13 @@ pub(super) async fn equip(
     };
     match fetched {
         Ok(networks) => {
-            let gauge = Arc::clone(&lease.gauge);
+            let counters = Arc::clone(&lease.counters);
             Ok(Acquired {
-                assignment: Assignment {
+                work: JobWork {
                     job,
                     games,
                     networks,
-                    gauge,
+                    counters,
                 },
                 lease,
             })

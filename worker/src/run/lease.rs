@@ -9,7 +9,7 @@ use rookery_common::protocol::jobs::{Heartbeat, Instruction, Job, WorkKind};
 
 use super::{Event, Shared};
 use crate::api::{self, ApiError, Client};
-use crate::play::JobGauge;
+use crate::play::JobCounters;
 use crate::random;
 use crate::retry::CallError;
 use crate::shutdown::Phase;
@@ -34,7 +34,7 @@ pub(super) struct Lease {
     beating: tokio::task::JoinHandle<()>,
     /// Games of the job that are on disk.
     pub(super) finished: Arc<AtomicU32>,
-    pub(super) gauge: Arc<JobGauge>,
+    pub(super) counters: Arc<JobCounters>,
 }
 
 impl Drop for Lease {
@@ -48,21 +48,21 @@ impl Lease {
     pub(super) fn hold(shared: &Shared, job: Arc<Job>, finished: u32) -> Self {
         let finished = Arc::new(AtomicU32::new(finished));
         let is_game = job.work.kind() != WorkKind::Audit;
-        let gauge = Arc::new(if shared.settings.share_live && is_game {
-            JobGauge::shared()
+        let counters = Arc::new(if shared.settings.share_live && is_game {
+            JobCounters::shared()
         } else {
-            JobGauge::default()
+            JobCounters::default()
         });
         let beat = Beat {
             shared: shared.clone(),
             job,
             finished: Arc::clone(&finished),
-            gauge: Arc::clone(&gauge),
+            counters: Arc::clone(&counters),
         };
         Self {
             beating: tokio::spawn(beat.run()),
             finished,
-            gauge,
+            counters,
         }
     }
 }
@@ -71,7 +71,7 @@ struct Beat {
     shared: Shared,
     job: Arc<Job>,
     finished: Arc<AtomicU32>,
-    gauge: Arc<JobGauge>,
+    counters: Arc<JobCounters>,
 }
 
 impl Beat {
@@ -104,9 +104,9 @@ impl Beat {
     fn heartbeat(&self) -> Heartbeat {
         Heartbeat {
             games_finished: self.finished.load(Ordering::Relaxed),
-            positions: self.gauge.positions(),
+            positions: self.counters.positions(),
             evals_per_second: self.shared.status.evals_per_second(),
-            board: self.gauge.board(),
+            board: self.counters.board(),
         }
     }
 }

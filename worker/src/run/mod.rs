@@ -1,7 +1,7 @@
 //! The command `run`: jobs in, games out, until stopped.
 //!
 //! ```text
-//!            acquire ──job and networks──> Supervisor ──assignment──> Player
+//!            acquire ──job and networks──> Supervisor ──work──> Player
 //!   lease (heartbeats) ──abandon, lost──>      │  ^                     │ finished games
 //!                                              │  '──left, failed───────┤
 //!                                              '──close, cut──> Spool <─'
@@ -24,6 +24,7 @@ mod notices;
 #[cfg(unix)]
 mod pause;
 mod progress;
+pub(crate) mod registration;
 mod resume;
 mod status;
 mod summary;
@@ -164,11 +165,11 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     })?;
     #[cfg(unix)]
     let pauses = tokio::spawn(pause::serve(
-        player.pauser(),
+        player.pause_handle(),
         Arc::clone(&machine.devices),
         shutdown.clone(),
     ));
-    let status = Arc::new(status::Status::new(Arc::clone(player.gauge())));
+    let status = Arc::new(status::Status::new(Arc::clone(player.counters())));
     let shared = Shared {
         settings: Arc::new(settings),
         machine,
@@ -195,6 +196,6 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     progress.abort();
     #[cfg(unix)]
     pauses.abort();
-    supervisor::say_goodbye(&shared, sent).await;
+    supervisor::log_summary(&shared, sent).await;
     end.error.map_or(Ok(()), Err)
 }

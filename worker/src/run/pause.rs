@@ -8,16 +8,16 @@ use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{self, SignalKind, signal};
 
 use crate::device_pool::DevicePool;
-use crate::play::{Paused, Pauser};
+use crate::play::{PauseHandle, Paused};
 use crate::shutdown::{Phase, Shutdown};
 
 /// For so long the program waits for threads to end the batch that they are at.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pauses whenever asked to.
-pub(super) async fn serve(pauser: Pauser, devices: Arc<DevicePool>, shutdown: Shutdown) {
+pub(super) async fn serve(pause_handle: PauseHandle, devices: Arc<DevicePool>, shutdown: Shutdown) {
     loop {
-        if let Err(error) = pause(&pauser, &devices, &shutdown).await {
+        if let Err(error) = pause(&pause_handle, &devices, &shutdown).await {
             tracing::warn!("the program cannot be paused: {error}");
             return;
         }
@@ -26,7 +26,7 @@ pub(super) async fn serve(pauser: Pauser, devices: Arc<DevicePool>, shutdown: Sh
 
 /// Waits for the next wish to pause, and does so until the wish to go on or to end.
 async fn pause(
-    pauser: &Pauser,
+    pause_handle: &PauseHandle,
     devices: &Arc<DevicePool>,
     shutdown: &Shutdown,
 ) -> std::io::Result<()> {
@@ -38,12 +38,12 @@ async fn pause(
         devices.names()
     );
     let paused = tokio::select! {
-        paused = let_go(pauser.pause(), Arc::clone(devices)) => paused,
+        paused = let_go(pause_handle.pause(), Arc::clone(devices)) => paused,
         _ = wish_to_go_on.recv() => None,
     };
     if paused.is_some() {
         kill_process(getpid(), Signal::STOP)?;
-        // The first process of a container is not stopped by that. Its threads rest all the same.
+        // The first process of a container is not stopped by that. Its threads pause all the same.
         tokio::select! {
             _ = wish_to_go_on.recv() => {}
             () = shutdown.reached(Phase::Finishing) => {}
@@ -57,7 +57,7 @@ fn listen(wish: Signal) -> std::io::Result<unix::Signal> {
     signal(SignalKind::from_raw(wish.as_raw()))
 }
 
-/// Waits until all threads rest, and gives back what their networks took.
+/// Waits until all threads are paused, and gives back what their networks took.
 async fn let_go(paused: Paused, devices: Arc<DevicePool>) -> Option<Paused> {
     let work = move || {
         if paused.wait(PATIENCE) {

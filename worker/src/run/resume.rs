@@ -9,7 +9,7 @@ use rookery_common::text::quantity;
 use super::Shared;
 use super::acquire::{Acquired, PrepareError, equip};
 use super::lease::{Lease, give_back};
-use super::login::last_word;
+use super::login::fatal_error;
 use super::supervisor::{close_later, log_close_failure};
 use crate::retry::CallError;
 use crate::shutdown::Phase;
@@ -101,9 +101,10 @@ async fn is_alive(
     match shared.retry.until(Phase::Finishing, what, call).await {
         Ok(reply) if reply.instruction == Instruction::Continue => Ok(Alive::Yes),
         Ok(_) | Err(CallError::Refused(_)) => Ok(Alive::No),
-        Err(CallError::Fatal(error)) => {
-            Err(last_word(error, "an unfinished job could not be taken up"))
-        }
+        Err(CallError::Fatal(error)) => Err(fatal_error(
+            error,
+            "an unfinished job could not be taken up",
+        )),
         Err(CallError::Interrupted) => Ok(Alive::Unknown),
     }
 }

@@ -11,12 +11,12 @@ use rookery_common::text::quantity;
 
 use crate::api::ApiError;
 use crate::networks::Download;
-use crate::play::Gauge;
+use crate::play::Counters;
 
 /// Numbers for people.
 #[derive(Debug)]
 pub(crate) struct Status {
-    gauge: Arc<Gauge>,
+    counters: Arc<Counters>,
     uploaded: Mutex<Uploaded>,
     /// The job that was begun last, while any is in hand.
     job: Mutex<Option<JobWords>>,
@@ -73,9 +73,9 @@ struct JobWords {
 }
 
 impl Status {
-    pub(super) const fn new(gauge: Arc<Gauge>) -> Self {
+    pub(super) const fn new(counters: Arc<Counters>) -> Self {
         Self {
-            gauge,
+            counters,
             uploaded: Mutex::new(Uploaded {
                 games: 0,
                 audits: 0,
@@ -149,8 +149,8 @@ impl Status {
     /// What was computed since the start.
     pub(super) fn counts(&self) -> Counts {
         Counts {
-            evaluations: self.gauge.evaluations.load(Relaxed),
-            positions: self.gauge.positions.load(Relaxed),
+            evaluations: self.counters.evaluations.load(Relaxed),
+            positions: self.counters.positions.load(Relaxed),
         }
     }
 
@@ -209,7 +209,7 @@ impl Status {
     /// What is played and how fast, the longest text first.
     fn played(&self) -> Vec<String> {
         let [full, short] = self.now();
-        let games = quantity(self.gauge.games.load(Relaxed), "game");
+        let games = quantity(self.counters.games.load(Relaxed), "game");
         let positions = f64::from_bits(self.positions.load(Relaxed));
         let evals = f64::from_bits(self.evals.load(Relaxed));
         vec![
@@ -324,8 +324,8 @@ mod tests {
         job.networks.insert(0, other);
         let before = status.counts();
         status.set_job(&job);
-        status.gauge.games.fetch_add(5, Relaxed);
-        status.gauge.evaluations.fetch_add(1000, Relaxed);
+        status.counters.games.fetch_add(5, Relaxed);
+        status.counters.evaluations.fetch_add(1000, Relaxed);
         status.measure(before, 2.0);
         status.set_next_upload(Duration::from_secs(300));
         let [played, uploaded] = lines(&status);
@@ -394,7 +394,7 @@ mod tests {
             run: "main".into(),
             work: "match #1234 vs #1233".into(),
         });
-        status.gauge.games.store(1_234_567, Relaxed);
+        status.counters.games.store(1_234_567, Relaxed);
         status.evals.store(123_456.0_f64.to_bits(), Relaxed);
         status.positions.store(12_345.0_f64.to_bits(), Relaxed);
         *lock(&status.uploaded) = Uploaded {

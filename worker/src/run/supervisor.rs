@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use super::acquire::{AcquireError, Acquired, acquire};
 use super::job_state::{CloseFailure, Effect, JobEvent, JobState};
 use super::lease::{self, Lease, LeaseEvent};
-use super::login::last_word;
+use super::login::fatal_error;
 use super::resume::resume;
 use super::upload::{Drained, UploadEvent};
 use super::{Event, Shared, introduction, summary};
@@ -144,7 +144,7 @@ impl Supervisor {
 
     /// Asks for another job if the games in hand will soon not fill the machine.
     fn fetch_ahead(&mut self) {
-        let unstarted: usize = self.leases().map(|lease| lease.gauge.unstarted()).sum();
+        let unstarted: usize = self.leases().map(|lease| lease.counters.unstarted()).sum();
         let enough = unstarted >= self.shared.machine.all_games().div_ceil(4);
         let more = self
             .shared
@@ -169,9 +169,9 @@ impl Supervisor {
 
     /// Games that are played to their end before the program ends.
     fn games_left(&self) -> usize {
-        let gauges = self.leases().map(|lease| &lease.gauge);
-        let finishing = gauges.filter(|gauge| gauge.control() != Control::Drop);
-        finishing.map(|gauge| gauge.in_hand()).sum()
+        let counters = self.leases().map(|lease| &lease.counters);
+        let finishing = counters.filter(|counters| counters.control() != Control::Drop);
+        finishing.map(|counters| counters.in_hand()).sum()
     }
 
     fn take(&mut self, acquired: Result<Acquired, AcquireError>) {
@@ -184,32 +184,32 @@ impl Supervisor {
     }
 
     fn begin(&mut self, acquired: Acquired) {
-        let Acquired { assignment, lease } = acquired;
-        let games = assignment.games.len();
-        self.shared.job_log.taken(&assignment.job, games);
-        self.tell_of_memory(&assignment.job);
+        let Acquired { work, lease } = acquired;
+        let games = work.games.len();
+        self.shared.job_log.taken(&work.job, games);
+        self.log_memory_limit(&work.job);
         if self.begun == 0 {
-            let (shared, run) = (self.shared.clone(), assignment.job.run.clone());
+            let (shared, run) = (self.shared.clone(), work.job.run.clone());
             tokio::spawn(async move { introduction::log(&shared, &run).await });
         }
         self.begun += 1;
-        self.shared.status.set_job(&assignment.job);
+        self.shared.status.set_job(&work.job);
         let mut state = JobState::Playing;
         if let Some(control) = control_in(self.shared.shutdown.phase()) {
-            lease.gauge.order(control);
+            lease.counters.order(control);
             state = JobState::Draining;
         }
         let tracked = TrackedJob {
             state,
             lease: Some(lease),
-            is_match: assignment.job.work.kind() == WorkKind::Match,
+            is_match: work.job.work.kind() == WorkKind::Match,
         };
-        self.jobs.insert(assignment.job.id, tracked);
-        self.player.play(assignment);
+        self.jobs.insert(work.job.id, tracked);
+        self.player.play(work);
     }
 
     /// Says so if a job's searches are too large for all games to be played at once.
-    fn tell_of_memory(&self, job: &Job) {
+    fn log_memory_limit(&self, job: &Job) {
         let (games, all) = (
             games_at_once(&self.shared.machine, &job.work),
             self.shared.machine.all_games(),
@@ -262,7 +262,7 @@ impl Supervisor {
                 }
             }
             Event::Lease(LeaseEvent::Fatal(error)) | Event::Upload(UploadEvent::Fatal(error)) => {
-                self.end(last_word(error, "the coordinator ended the work"));
+                self.end(fatal_error(error, "the coordinator ended the work"));
             }
         }
     }
@@ -291,7 +291,7 @@ impl Supervisor {
         match effect {
             Effect::Order(control) => {
                 if let Some(lease) = &job.lease {
-                    lease.gauge.order(control);
+                    lease.counters.order(control);
                 }
             }
             Effect::Close => return Some(self.close(id).await),
@@ -441,7 +441,7 @@ async fn finished(
 }
 
 /// Tells at the end what was done and what is left.
-pub(super) async fn say_goodbye(shared: &Shared, sent: Drained) {
+pub(super) async fn log_summary(shared: &Shared, sent: Drained) {
     let Remains { kept, lost } = shared.spool.end().await.unwrap_or_default();
     if lost > 0 {
         let lost = quantity(lost, "finished game");

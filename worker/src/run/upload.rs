@@ -100,7 +100,7 @@ async fn send_all(shared: &Shared, limit: Phase) -> Result<(), UploadError> {
             Err(Failure::Final(error)) => Err(error),
             Err(Failure::Passing(error)) => {
                 // The trouble may be this chunk's own.
-                shared.spool.pass_over(chunk.hash);
+                shared.spool.defer(chunk.hash);
                 failing.insert(chunk.hash);
                 let trouble = format!("a chunk could not be uploaded and is kept: {error}");
                 attempts.pause(&trouble, Some(&error)).await?;
@@ -143,13 +143,13 @@ async fn settle(
         }
         Err(CallError::Refused(error)) if error.code() == Some(ProblemCode::NotFound) => {
             let folder = shared.spool.postpone(chunk.job).await?;
-            tell_unknown(&error, &folder);
+            warn_of_unknown_job(&error, &folder);
             return Ok(());
         }
         Err(CallError::Refused(error)) => {
             let why = error.to_string();
             let file = shared.spool.refuse(chunk.job, chunk.hash, why).await?;
-            tell_refusal(&error, &file);
+            warn_of_refusal(&error, &file);
         }
         Err(other) => return Err(other.into()),
     }
@@ -177,7 +177,7 @@ fn log_upload(hash: &ContentHash, kind: WorkKind, bytes: usize, receipt: &ChunkR
 }
 
 /// Tells of a chunk whose job the coordinator does not know, or gave to another account.
-fn tell_unknown(error: &ApiError, folder: &Path) {
+fn warn_of_unknown_job(error: &ApiError, folder: &Path) {
     let folder = folder.display();
     tracing::error!(
         "RK-0503: a chunk could not be uploaded: {error}; its games stay in {folder} and are offered again at the \
@@ -186,7 +186,7 @@ fn tell_unknown(error: &ApiError, folder: &Path) {
 }
 
 /// Tells of a chunk that the coordinator did not take and that is kept as `file`.
-fn tell_refusal(error: &ApiError, file: &Path) {
+fn warn_of_refusal(error: &ApiError, file: &Path) {
     let file = file.display();
     if error.code() == Some(ProblemCode::LeaseEnded) {
         tracing::warn!(
@@ -222,16 +222,16 @@ mod tests {
 
     #[test]
     fn a_chunk_that_came_too_late_is_no_error() {
-        let late = told(ProblemCode::LeaseEnded, tell_refusal);
+        let late = told(ProblemCode::LeaseEnded, warn_of_refusal);
         assert!(late.contains("WARN"), "{late}");
         assert!(late.contains("too late and is kept as a.chunk"), "{late}");
-        let bad = told(ProblemCode::ChunkRefused, tell_refusal);
+        let bad = told(ProblemCode::ChunkRefused, warn_of_refusal);
         assert!(bad.contains("ERROR") && bad.contains("why"), "{bad}");
     }
 
     #[test]
     fn a_chunk_of_a_job_that_nobody_knows_is_said_to_be_kept() {
-        let unknown = told(ProblemCode::NotFound, tell_unknown);
+        let unknown = told(ProblemCode::NotFound, warn_of_unknown_job);
         assert!(unknown.contains("stay in a.chunk"), "{unknown}");
         assert!(unknown.contains("next start"), "{unknown}");
     }

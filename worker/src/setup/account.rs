@@ -11,7 +11,8 @@ use rookery_common::text::printable;
 use super::dialog::Dialog;
 use crate::api::{Client, Token};
 use crate::config::{StoredToken, Tokens};
-use crate::run::login::{self, Attempt};
+use crate::run::login;
+use crate::run::registration::{self, Attempt};
 
 /// What is known of the account before anything is asked.
 #[derive(Debug, Clone)]
@@ -73,7 +74,7 @@ pub(super) async fn open(
 async fn check_token(client: &Client, token: &Token) -> anyhow::Result<()> {
     let client = client.clone().with_token(token.clone());
     let answer = client.check_token().await;
-    answer.map_err(|error| login::last_word(error, "the token of this machine is not taken"))
+    answer.map_err(|error| login::fatal_error(error, "the token of this machine is not taken"))
 }
 
 /// Registers, and asks again for whatever the coordinator does not take.
@@ -96,7 +97,7 @@ async fn register(
         let attempt = Attempt::begin(folder, server, chosen.clone(), machine, invitation.clone())?;
         let error = match attempt.once(client).await? {
             Ok(new) => {
-                let stored = login::keep(&new, client.server(), tokens, folder)?;
+                let stored = registration::keep(&new, client.server(), tokens, folder)?;
                 dialog.say(&format!("Registered as {}.", stored.name))?;
                 return Ok(Account::Registered(stored.name));
             }
@@ -104,7 +105,7 @@ async fn register(
         };
         let code = error.code();
         let elsewhere = tokens.address_of(&chosen);
-        let advice = login::advice(code, &chosen, client.server(), elsewhere);
+        let advice = registration::advice(code, &chosen, client.server(), elsewhere);
         dialog.complain(anyhow::Error::from(error).context(advice))?;
         match code {
             Some(ProblemCode::InvitationNeeded) => {
@@ -131,7 +132,7 @@ fn choose_name(
     loop {
         let question = "Your name on its pages (nothing: an anonymous one)";
         let Some(name) = dialog.ask(question, proposed)? else {
-            return Ok(login::anonymous_name());
+            return Ok(registration::anonymous_name());
         };
         match check_name(&name) {
             Ok(()) => return Ok(name),

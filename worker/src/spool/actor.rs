@@ -129,7 +129,7 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
                 answer(reply, closed);
             }
             Message::NextPending { reply } => answer(reply, self.spool.next_pending()),
-            Message::PassOver { hash } => self.spool.pass_over(hash),
+            Message::Defer { hash } => self.spool.defer(hash),
             Message::Accept { job, hash, reply } => answer(reply, self.spool.accept(job, hash)),
             Message::Refuse {
                 job,

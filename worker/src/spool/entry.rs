@@ -13,20 +13,20 @@ use super::owner::Owner;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Entry {
     /// The job was taken. Always the first entry.
-    Taken(Box<Taken>),
+    JobStarted(Box<JobStarted>),
     /// A game ended.
     Game(Box<GameRecord>),
     /// Games were put into a chunk whose file is on disk.
-    Cut(Cut),
+    ChunkSealed(ChunkSealed),
     /// The coordinator answered for a chunk.
-    Settled(Settled),
+    ChunkAcknowledged(ChunkAcknowledged),
     /// No more games of this job will be played.
     Closed,
 }
 
 /// A job, and how its chunks are signed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Taken {
+pub(super) struct JobStarted {
     pub(super) job: Job,
     /// The worker's version.
     pub(super) version: String,
@@ -38,14 +38,14 @@ pub(super) struct Taken {
 
 /// A chunk and the indices of its games.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Cut {
+pub(super) struct ChunkSealed {
     pub(super) hash: ContentHash,
     pub(super) games: Vec<u32>,
 }
 
 /// A chunk that needs no more sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Settled {
+pub(super) struct ChunkAcknowledged {
     pub(super) hash: ContentHash,
     pub(super) verdict: Verdict,
 }
@@ -60,7 +60,7 @@ pub enum Verdict {
     Refused,
 }
 
-impl Taken {
+impl JobStarted {
     /// The header of this job's chunks.
     pub(super) fn header(&self) -> ChunkHeader {
         ChunkHeader {
@@ -87,10 +87,10 @@ impl Entry {
     /// The entry as a frame.
     pub(super) fn to_frame(&self, header: &ChunkHeader) -> Result<Vec<u8>, SpoolError> {
         let (kind, payload) = match self {
-            Self::Taken(taken) => (kind::TAKEN, json(taken)?),
+            Self::JobStarted(taken) => (kind::TAKEN, json(taken)?),
             Self::Game(game) => return game_frame(header, game),
-            Self::Cut(cut) => (kind::CUT, json(cut)?),
-            Self::Settled(settled) => (kind::SETTLED, json(settled)?),
+            Self::ChunkSealed(cut) => (kind::CUT, json(cut)?),
+            Self::ChunkAcknowledged(settled) => (kind::SETTLED, json(settled)?),
             Self::Closed => (kind::CLOSED, Vec::new()),
         };
         write(kind, &payload)
@@ -99,10 +99,10 @@ impl Entry {
     /// The entry in a frame.
     pub(super) fn from_frame(frame: &Frame<'_>) -> Result<Self, SpoolError> {
         match frame.kind {
-            kind::TAKEN => parse(frame.payload).map(Self::Taken),
+            kind::TAKEN => parse(frame.payload).map(Self::JobStarted),
             kind::GAME => game(frame.payload),
-            kind::CUT => parse(frame.payload).map(Self::Cut),
-            kind::SETTLED => parse(frame.payload).map(Self::Settled),
+            kind::CUT => parse(frame.payload).map(Self::ChunkSealed),
+            kind::SETTLED => parse(frame.payload).map(Self::ChunkAcknowledged),
             kind::CLOSED => Ok(Self::Closed),
             other => Err(SpoolError::Entry(format!("kind {other} is not known"))),
         }

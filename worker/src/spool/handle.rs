@@ -36,7 +36,7 @@ pub(super) enum Message {
     NextPending {
         reply: Reply<Option<PendingChunk>>,
     },
-    PassOver {
+    Defer {
         hash: ContentHash,
     },
     Accept {
@@ -167,9 +167,9 @@ impl SpoolHandle {
     }
 
     /// Has all other chunks sent before this one, which did not go through.
-    pub fn pass_over(&self, hash: ContentHash) {
+    pub fn defer(&self, hash: ContentHash) {
         // The thread lives as long as this handle.
-        drop(self.messages.send(Message::PassOver { hash }));
+        drop(self.messages.send(Message::Defer { hash }));
     }
 
     /// Waits until there may be a chunk to be sent.

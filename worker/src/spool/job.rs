@@ -1,14 +1,14 @@
 //! One job in the spool: a folder with a journal and chunk files.
 //!
 //! ```text
-//! game ends ──> Game entry ──> uncut ──cut──> HASH.chunk, then Cut entry ──> pending
+//! game ends ──> Game entry ──> uncut ──cut──> HASH.chunk, then ChunkSealed entry ──> pending
 //!                                                                              │ answer
-//!                                              Settled entry, then the file goes
+//!                                              ChunkAcknowledged entry, then the file goes
 //! ```
 //!
 //! Every arrow is one durable step, and what a crash leaves between two is repaired by
-//! [`SpooledJob::open`]: a chunk file without its `Cut` entry was never sent and is removed, its
-//! games are cut again; one with a `Settled` entry is removed; one that is damaged is written
+//! [`SpooledJob::open`]: a chunk file without its `ChunkSealed` entry was never sent and is removed, its
+//! games are cut again; one with a `ChunkAcknowledged` entry is removed; one that is damaged is written
 //! again from its games.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ use rookery_common::chunk::{self, ChunkHeader, GameRecord};
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Backend, Job};
 
-use super::entry::{Cut, Entry, Settled, Taken, Verdict, game_frame};
+use super::entry::{ChunkAcknowledged, ChunkSealed, Entry, JobStarted, Verdict, game_frame};
 use super::error::{SpoolError, at};
 use super::frame::MAGIC;
 use super::journal::{Journal, Rescued, write_whole};
@@ -42,13 +42,13 @@ pub(super) struct SpooledJob {
     /// Finished games that are in no chunk yet, in the order in which they ended.
     uncut: Vec<GameRecord>,
     /// Chunks to be sent, in the order of cutting.
-    pending: Vec<Cut>,
+    pending: Vec<ChunkSealed>,
     closed: bool,
 }
 
 impl SpooledJob {
     /// Begins a job's folder.
-    pub(super) fn begin(folder: &Path, taken: Taken) -> Result<Self, SpoolError> {
+    pub(super) fn begin(folder: &Path, taken: JobStarted) -> Result<Self, SpoolError> {
         std::fs::create_dir(folder).map_err(at("create", folder))?;
         let begun = Self::begin_in(folder.to_owned(), taken);
         if begun.is_err() {
@@ -58,10 +58,10 @@ impl SpooledJob {
         begun
     }
 
-    fn begin_in(folder: PathBuf, taken: Taken) -> Result<Self, SpoolError> {
+    fn begin_in(folder: PathBuf, taken: JobStarted) -> Result<Self, SpoolError> {
         let header = taken.header();
         let (job, owner) = (Arc::new(taken.job.clone()), taken.owner.clone());
-        let first = Entry::Taken(Box::new(taken)).to_frame(&header)?;
+        let first = Entry::JobStarted(Box::new(taken)).to_frame(&header)?;
         let journal = Journal::create(&folder.join(JOURNAL), &first)?;
         super::journal::sync_folder_of(&folder)?;
         Ok(Self {
@@ -84,13 +84,13 @@ impl SpooledJob {
             return Ok(None);
         };
         let mut entries = entries.into_iter();
-        let Some(Entry::Taken(taken)) = entries.next() else {
+        let Some(Entry::JobStarted(taken)) = entries.next() else {
             return Ok(None);
         };
         let told = Told::from_entries(entries);
         let header = taken.header();
         let (finished, uncut) = (told.games.keys().copied().collect(), Vec::new());
-        let Taken { job, owner, .. } = *taken;
+        let JobStarted { job, owner, .. } = *taken;
         let (job, pending, closed) = (Arc::new(job), Vec::new(), told.closed);
         let mut opened = Self {
             folder,
@@ -151,7 +151,11 @@ impl SpooledJob {
     }
 
     /// Makes sure that the chunk's file is there as it was cut.
-    fn keep_or_rewrite(&mut self, cut: &Cut, games: &[GameRecord]) -> Result<(), SpoolError> {
+    fn keep_or_rewrite(
+        &mut self,
+        cut: &ChunkSealed,
+        games: &[GameRecord],
+    ) -> Result<(), SpoolError> {
         if self.has_whole_chunk(cut.hash) {
             self.finished.extend(&cut.games);
             self.pending.push(cut.clone());
@@ -165,7 +169,7 @@ impl SpooledJob {
         } else {
             // Another version of this program would cut another file, or not all games could be read:
             // it is a new chunk.
-            self.append(&Entry::Settled(Settled {
+            self.append(&Entry::ChunkAcknowledged(ChunkAcknowledged {
                 hash: cut.hash,
                 verdict: Verdict::Refused,
             }))?;
@@ -187,7 +191,7 @@ impl SpooledJob {
             return Ok(());
         }
         let pending = self.pending.iter().cloned();
-        let (kept, lost): (Vec<Cut>, Vec<Cut>) =
+        let (kept, lost): (Vec<ChunkSealed>, Vec<ChunkSealed>) =
             pending.partition(|cut| self.has_whole_chunk(cut.hash));
         let mut finished = self.finished.clone();
         for game in lost.iter().flat_map(|cut| &cut.games) {
@@ -211,8 +215,8 @@ impl SpooledJob {
     }
 
     /// A journal's entries that tell of this job with these finished games and chunks.
-    fn entries_anew(&self, finished: &BTreeSet<u32>, pending: &[Cut]) -> Vec<Entry> {
-        let taken = Taken {
+    fn entries_anew(&self, finished: &BTreeSet<u32>, pending: &[ChunkSealed]) -> Vec<Entry> {
+        let taken = JobStarted {
             job: Job::clone(&self.job),
             version: self.header.worker_version.clone(),
             backend: self.header.backend,
@@ -226,20 +230,20 @@ impl SpooledJob {
             answered.remove(game);
         }
         // Of games that the coordinator has answered for, it only matters that they have ended.
-        let answered = Cut {
+        let answered = ChunkSealed {
             hash: ContentHash::of(b""),
             games: answered.into_iter().collect(),
         };
-        let settled = Settled {
+        let settled = ChunkAcknowledged {
             hash: answered.hash,
             verdict: Verdict::Accepted,
         };
         let mut entries = vec![
-            Entry::Taken(Box::new(taken)),
-            Entry::Cut(answered),
-            Entry::Settled(settled),
+            Entry::JobStarted(Box::new(taken)),
+            Entry::ChunkSealed(answered),
+            Entry::ChunkAcknowledged(settled),
         ];
-        entries.extend(pending.iter().cloned().map(Entry::Cut));
+        entries.extend(pending.iter().cloned().map(Entry::ChunkSealed));
         let uncut = self.uncut.iter().cloned();
         entries.extend(uncut.map(|game| Entry::Game(Box::new(game))));
         entries.extend(self.closed.then_some(Entry::Closed));
@@ -331,7 +335,7 @@ impl SpooledJob {
         &mut self,
         passed_over: &BTreeSet<ContentHash>,
     ) -> Result<Option<(ContentHash, Vec<u8>)>, SpoolError> {
-        let first = |pending: &[Cut]| {
+        let first = |pending: &[ChunkSealed]| {
             let mut hashes = pending.iter().map(|cut| cut.hash);
             hashes.find(|hash| !passed_over.contains(hash))
         };
@@ -386,8 +390,8 @@ impl SpooledJob {
         let hash = ContentHash::of(&bytes);
         write_whole(&self.chunk_path(hash), &bytes)?;
         let games: Vec<u32> = games.iter().map(|game| game.index).collect();
-        let cut = Cut { hash, games };
-        self.append(&Entry::Cut(cut.clone()))?;
+        let cut = ChunkSealed { hash, games };
+        self.append(&Entry::ChunkSealed(cut.clone()))?;
         self.pending.push(cut);
         Ok(())
     }
@@ -409,7 +413,10 @@ impl SpooledJob {
             self.pending.retain(|cut| cut.hash != hash);
             return self.restore_if_gone();
         }
-        self.append(&Entry::Settled(Settled { hash, verdict }))?;
+        self.append(&Entry::ChunkAcknowledged(ChunkAcknowledged {
+            hash,
+            verdict,
+        }))?;
         self.pending.retain(|cut| cut.hash != hash);
         let path = self.chunk_path(hash);
         match std::fs::remove_file(&path) {
@@ -459,7 +466,7 @@ struct Told {
     games: BTreeMap<u32, GameRecord>,
     /// Indices of the games in the order in which they ended.
     order: Vec<u32>,
-    cuts: Vec<Cut>,
+    cuts: Vec<ChunkSealed>,
     settled: BTreeSet<ContentHash>,
     closed: bool,
 }
@@ -473,12 +480,12 @@ impl Told {
                     told.order.push(game.index);
                     told.games.insert(game.index, *game);
                 }
-                Entry::Cut(cut) => told.cuts.push(cut),
-                Entry::Settled(settled) => {
+                Entry::ChunkSealed(cut) => told.cuts.push(cut),
+                Entry::ChunkAcknowledged(settled) => {
                     told.settled.insert(settled.hash);
                 }
                 Entry::Closed => told.closed = true,
-                Entry::Taken(_) => {}
+                Entry::JobStarted(_) => {}
             }
         }
         told

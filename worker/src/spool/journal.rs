@@ -120,7 +120,7 @@ pub(super) fn rescue(path: &Path) -> Result<Option<Rescued>, SpoolError> {
 
 fn rescue_entries(mut rest: &[u8]) -> Option<Rescued> {
     let (first, _) = frame::read(rest)?;
-    if !matches!(Entry::from_frame(&first), Ok(Entry::Taken(_))) {
+    if !matches!(Entry::from_frame(&first), Ok(Entry::JobStarted(_))) {
         return None;
     }
     let mut bytes = MAGIC.to_vec();
@@ -134,8 +134,8 @@ fn rescue_entries(mut rest: &[u8]) -> Option<Rescued> {
                         Entry::Game(game) => {
                             games.insert(game.index);
                         }
-                        Entry::Cut(members) => cut.extend(members.games),
-                        Entry::Taken(_) | Entry::Settled(_) | Entry::Closed => {}
+                        Entry::ChunkSealed(members) => cut.extend(members.games),
+                        Entry::JobStarted(_) | Entry::ChunkAcknowledged(_) | Entry::Closed => {}
                     }
                     bytes.extend_from_slice(&rest[..rest.len() - after.len()]);
                 }

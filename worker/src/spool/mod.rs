@@ -40,7 +40,7 @@ pub use handle::{Remains, SpoolHandle};
 pub use owner::Owner;
 pub use playable::JobError;
 
-use entry::Taken;
+use entry::JobStarted;
 use error::at;
 use job::SpooledJob;
 use journal::sync_folder_of;
@@ -248,7 +248,7 @@ impl Spool {
         let folder = self.root.join(id.to_string());
         // Somebody may have removed it.
         std::fs::create_dir_all(&self.root).map_err(at("create", &self.root))?;
-        let taken = Taken {
+        let taken = JobStarted {
             job,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             backend,
@@ -311,7 +311,7 @@ impl Spool {
     }
 
     /// Has all other chunks sent before this one.
-    pub fn pass_over(&mut self, chunk: ContentHash) {
+    pub fn defer(&mut self, chunk: ContentHash) {
         self.passed_over.insert(chunk);
     }
 

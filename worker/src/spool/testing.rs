@@ -5,7 +5,7 @@ use rookery_common::ids::{ContentHash, JobId, NetworkNumber, Seed};
 use rookery_common::params::{SearchParams, SelfPlayParams};
 use rookery_common::protocol::jobs::{Job, NetworkRef, Work};
 use rookery_engine::dummy::UniformEvaluator;
-use rookery_engine::{Planned, Table};
+use rookery_engine::{GamePool, Planned};
 
 /// A self-play job of short games.
 pub(crate) fn job(games: u32) -> Job {
@@ -59,6 +59,6 @@ pub(crate) fn games(job: &Job) -> Vec<GameRecord> {
         seed: job.seed,
         work,
     };
-    let mut table = Table::new(&job, 8, &[]).unwrap();
-    table.run(&mut [&mut UniformEvaluator::default()]).unwrap()
+    let mut pool = GamePool::new(&job, 8, &[]).unwrap();
+    pool.run(&mut [&mut UniformEvaluator::default()]).unwrap()
 }

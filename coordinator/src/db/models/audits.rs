@@ -39,7 +39,7 @@ pub(in crate::db) fn record_of(passed: i64, vouched: i64, failed: i64) -> Result
 }
 
 /// An audit to be opened; a chunk has one at most.
-pub(in crate::db) struct Opening {
+pub(in crate::db) struct NewAudit {
     pub(in crate::db) run: i64,
     pub(in crate::db) chunk: i64,
     /// Whose chunk it is.
@@ -76,8 +76,8 @@ impl Cause {
 }
 
 /// Opens audits of chunks that have none, or whose audit was given up.
-pub(in crate::db) async fn open(conn: &mut AnyConnection, openings: &[Opening]) -> Result<()> {
-    for part in parts(openings) {
+pub(in crate::db) async fn open(conn: &mut AnyConnection, drawn: &[NewAudit]) -> Result<()> {
+    for part in parts(drawn) {
         let mut query = Statement::new(
             "INSERT INTO audits (run_id, chunk, user_id, cause, sampling_key, opened_at, state)",
         );

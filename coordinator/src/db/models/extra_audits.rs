@@ -5,7 +5,7 @@ use rookery_common::ids::{Seed, UserId};
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
-use crate::db::models::audits::{self, Cause, Opening};
+use crate::db::models::audits::{self, Cause, NewAudit};
 use crate::trust::rate::{HIGHEST_SAMPLING_KEY, MOST_SCRUTINISED, scrutinised};
 
 /// Opens audits on a contributor's recent chunks that have none, or whose audit was given up: what
@@ -78,10 +78,10 @@ async fn open_first(
 ) -> Result<()> {
     let positions = unaudited.iter().map(|(_, positions)| *positions);
     let scrutinised = scrutinised(positions);
-    let openings: Vec<Opening> = unaudited
+    let drawn: Vec<NewAudit> = unaudited
         .into_iter()
         .take(scrutinised)
-        .map(|(chunk, _)| Opening {
+        .map(|(chunk, _)| NewAudit {
             run,
             chunk,
             user,
@@ -90,5 +90,5 @@ async fn open_first(
             at: now,
         })
         .collect();
-    audits::open(conn, &openings).await
+    audits::open(conn, &drawn).await
 }

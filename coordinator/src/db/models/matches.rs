@@ -241,12 +241,13 @@ pub(in crate::db) async fn open_in(conn: &mut AnyConnection, run: i64) -> Result
     rows.into_iter().map(MatchRow::into_match).collect()
 }
 
-/// Opens the gate match of the oldest waiting candidate against best, unless one is open.
+/// Opens the gate match of the oldest waiting candidate against best, unless one is open. Returns the
+/// candidate and its match.
 pub(in crate::db) async fn open_next_gate(
     conn: &mut AnyConnection,
     run: &Run,
     now: Timestamp,
-) -> Result<Option<MatchId>> {
+) -> Result<Option<(NetworkNumber, MatchId)>> {
     let busy = any_open(conn, run.id, MatchPurpose::Gate).await?;
     let best: Option<i64> = sqlx::query_scalar("SELECT best FROM runs WHERE id = $1")
         .bind(run.id)
@@ -265,21 +266,21 @@ pub(in crate::db) async fn open_next_gate(
     let rule = run.params.gate;
     // A run whose gate was abolished since still decides its waiting candidates.
     let pairs = rule.max_games().div_ceil(2).max(1);
-    let opening = Opening {
+    let new = NewMatch {
         run: run.id,
         purpose: MatchPurpose::Gate,
         rule,
         pairs,
         seed,
     };
-    let id = insert(conn, &opening, number, best, now).await?;
+    let id = insert(conn, &new, number, best, now).await?;
     sqlx::query("UPDATE networks SET gate_id = $3 WHERE run_id = $1 AND number = $2")
         .bind(run.id)
         .bind(number)
         .bind(id.0)
         .execute(conn)
         .await?;
-    Ok(Some(id))
+    Ok(Some((NetworkNumber(to_u32("network", number)?), id)))
 }
 
 async fn any_open(conn: &mut AnyConnection, run: i64, purpose: MatchPurpose) -> Result<bool> {
@@ -294,7 +295,7 @@ async fn any_open(conn: &mut AnyConnection, run: i64, purpose: MatchPurpose) -> 
     Ok(open > 0)
 }
 
-struct Opening {
+struct NewMatch {
     run: i64,
     purpose: MatchPurpose,
     rule: GateRule,
@@ -304,7 +305,7 @@ struct Opening {
 
 async fn insert(
     conn: &mut AnyConnection,
-    opening: &Opening,
+    new: &NewMatch,
     candidate: i64,
     opponent: i64,
     now: Timestamp,
@@ -314,13 +315,13 @@ async fn insert(
            seed, opened_at)
          VALUES ($1, $2, 'open', $3, $4, $5, $6, $7, $8) RETURNING id",
     )
-    .bind(opening.run)
-    .bind(name_of(&opening.purpose)?)
+    .bind(new.run)
+    .bind(name_of(&new.purpose)?)
     .bind(candidate)
     .bind(opponent)
-    .bind(to_json(&opening.rule)?)
-    .bind(count(opening.pairs.min(u64::from(u32::MAX))))
-    .bind(opening.seed)
+    .bind(to_json(&new.rule)?)
+    .bind(count(new.pairs.min(u64::from(u32::MAX))))
+    .bind(new.seed)
     .bind(now.as_millisecond())
     .fetch_one(conn)
     .await?;
@@ -380,7 +381,7 @@ async fn insert_rating(
     }
     networks::reference(conn, run.id, draft.candidate).await?;
     networks::reference(conn, run.id, draft.opponent).await?;
-    let opening = Opening {
+    let new = NewMatch {
         run: run.id,
         purpose: MatchPurpose::Rating,
         rule: GateRule::None,
@@ -388,5 +389,5 @@ async fn insert_rating(
         seed: seed_column(draft.seed),
     };
     let (candidate, opponent) = (i64::from(draft.candidate.0), i64::from(draft.opponent.0));
-    insert(conn, &opening, candidate, opponent, now).await
+    insert(conn, &new, candidate, opponent, now).await
 }

@@ -26,21 +26,21 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Who may have the ledger open beside a connection that writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Company {
+enum Access {
     /// All that write in turns: coordinators and commands.
-    Any,
+    Shared,
     /// Nobody: neither who has it open already nor who comes.
-    None,
+    Exclusive,
 }
 
-impl Company {
+impl Access {
     /// What to do if that is not to be had.
     const fn advice(self) -> &'static str {
         match self {
-            Self::Any => {
+            Self::Shared => {
                 "another program has the ledger for itself, as `ledger copy` has; wait until that has ended"
             }
-            Self::None => {
+            Self::Exclusive => {
                 "a coordinator or another command has the ledger open: stop every coordinator on it, and \
                  try again when nothing else uses it"
             }
@@ -50,14 +50,14 @@ impl Company {
 
 /// A database and how to reach it.
 #[derive(Debug, Clone)]
-pub(in crate::db) struct Backend {
+pub(in crate::db) struct Connector {
     pub(in crate::db) dialect: Dialect,
     pub(in crate::db) deadlines: Deadlines,
-    company: Company,
+    access: Access,
     options: AnyConnectOptions,
 }
 
-impl Backend {
+impl Connector {
     pub(in crate::db) fn new(url: &str) -> Result<Self> {
         sqlx::any::install_default_drivers();
         let dialect = Dialect::of(url)?;
@@ -66,7 +66,7 @@ impl Backend {
         Ok(Self {
             dialect,
             deadlines,
-            company: Company::Any,
+            access: Access::Shared,
             options,
         })
     }
@@ -74,7 +74,7 @@ impl Backend {
     /// The same for one connection that nobody else may be beside.
     pub(in crate::db) fn alone(url: &str) -> Result<Self> {
         Ok(Self {
-            company: Company::None,
+            access: Access::Exclusive,
             ..Self::new(url)?
         })
     }
@@ -83,9 +83,9 @@ impl Backend {
     pub(in crate::db) async fn connect(&self) -> std::result::Result<AnyConnection, sqlx::Error> {
         let connect = async {
             let mut connection = self.options.connect().await?;
-            let session = match self.company {
-                Company::Any => self.dialect.writer_session(),
-                Company::None => self.dialect.session_alone(),
+            let session = match self.access {
+                Access::Shared => self.dialect.writer_session(),
+                Access::Exclusive => self.dialect.session_alone(),
             };
             sqlx::raw_sql(session).execute(&mut connection).await?;
             Ok(connection)
@@ -177,9 +177,9 @@ impl Backend {
             matches!(&error, sqlx::Error::Io(cause) if cause.kind() == io::ErrorKind::TimedOut);
         let advice = match (self.dialect, code.as_deref()) {
             // A file does not answer while another program holds it.
-            (Dialect::Sqlite, None) if silent => self.company.advice(),
+            (Dialect::Sqlite, None) if silent => self.access.advice(),
             (Dialect::Sqlite, Some("5")) | (Dialect::Postgres, Some("55P03")) => {
-                self.company.advice()
+                self.access.advice()
             }
             (Dialect::Sqlite, Some("8" | "14")) => {
                 "this user can't write the ledger's file or its folder: give the user the folder, or give another \
@@ -250,7 +250,7 @@ pub(in crate::db) async fn find(url: &str, patience: Duration) -> Result<Found> 
             return Ok(Found::Nothing);
         }
     }
-    let database = Backend::new(url)?;
+    let database = Connector::new(url)?;
     let connected = database.connect_patiently(patience).await;
     let mut connection = connected.map_err(|error| database.explain(error))?;
     let taken = steps(dialect, &mut connection).await?;

@@ -27,7 +27,7 @@ use tokio::runtime;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::db::error::{DbError, Result};
-use crate::db::sql::connect::Backend;
+use crate::db::sql::connect::Connector;
 use crate::db::sql::deadlines::{Deadlines, within};
 use crate::db::sql::dialect::Dialect;
 use crate::panics::caught;
@@ -65,7 +65,7 @@ impl Writer {
     ///
     /// If there is no connection for as long as `patience` lasts, or the system gives no thread.
     pub(in crate::db) async fn start(
-        database: Backend,
+        database: Connector,
         patience: Duration,
     ) -> std::result::Result<(Self, Ended), sqlx::Error> {
         let (operations, receiver) = mpsc::channel(QUEUE);
@@ -243,7 +243,7 @@ async fn closed(
 
 /// The writer's connection, while there is one.
 struct Session {
-    database: Backend,
+    database: Connector,
     connection: Option<AnyConnection>,
 }
 
@@ -304,7 +304,7 @@ impl Session {
 }
 
 async fn begin_on(
-    database: &Backend,
+    database: &Connector,
     connection: &mut AnyConnection,
 ) -> std::result::Result<(), sqlx::Error> {
     let begin = raw(connection, database.dialect.begin());
@@ -345,7 +345,7 @@ pub(in crate::db) mod testing {
     pub(in crate::db::sql) async fn writer() -> (tempfile::TempDir, Writer) {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("ledger.db").display());
-        let database = Backend::new(&url).unwrap();
+        let database = Connector::new(&url).unwrap();
         let (writer, _) = Writer::start(database, Duration::ZERO).await.unwrap();
         (folder, writer)
     }

@@ -35,46 +35,55 @@ pub(in crate::db) struct ChunkUpload {
     pub(in crate::db) now: Timestamp,
 }
 
-/// Accepts chunks: those of training games together, then the others one after the other, because
-/// what follows from them may change what is to be done with the next.
+/// Accepts uploads: chunks of training games together, then each of the others by itself, because what
+/// follows from one may change the next: a quarantine, a decided match.
 pub(in crate::db) async fn accept(
     conn: &mut AnyConnection,
-    sent: Arc<[ChunkUpload]>,
+    uploads: Arc<[ChunkUpload]>,
 ) -> Result<Vec<Result<ChunkAccepted>>> {
-    let wanted: Vec<JobId> = sent.iter().map(|sent| sent.chunk.job).collect();
-    let jobs = leases::find_all(conn, &wanted).await?;
-    let mut answers = Vec::with_capacity(sent.len());
-    let (mut training, mut others) = (Vec::new(), Vec::new());
-    for (place, sent) in sent.iter().enumerate() {
-        answers.push(Err(leases::unknown(sent.chunk.job)));
-        let job = jobs.get(&sent.chunk.job);
-        match job.filter(|job| job.user_id == sent.chunk.user.0) {
-            None => {}
-            Some(job) if job.kind()?.is_training() => training.push((place, (sent, job))),
-            Some(_) => others.push((place, sent)),
+    let ids: Vec<JobId> = uploads.iter().map(|upload| upload.chunk.job).collect();
+    let jobs = leases::find_all(conn, &ids).await?;
+    let own = |upload: &ChunkUpload| {
+        let job = jobs.get(&upload.chunk.job);
+        job.filter(|job| job.user_id == upload.chunk.user.0)
+    };
+    let mut training = Vec::new();
+    for upload in uploads.iter() {
+        if let Some(job) = own(upload)
+            && job.kind()?.is_training()
+        {
+            training.push((upload, job));
         }
     }
-    let (places, together): (Vec<usize>, Vec<_>) = training.into_iter().unzip();
-    let entered = enter(conn, &together).await?;
-    for ((place, (sent, job)), entered) in places.into_iter().zip(&together).zip(entered) {
-        answers[place] = Ok(match entered {
-            Some(entered) => train_on(conn, &entered).await?,
-            None => known(conn, &sent.chunk, job.run()?).await?,
-        });
+    let mut training = enter(conn, &training).await?.into_iter();
+    let mut replies = Vec::with_capacity(uploads.len());
+    let mut stale = false;
+    for upload in uploads.iter() {
+        let Some(mut job) = own(upload) else {
+            replies.push(Err(leases::unknown(upload.chunk.job)));
+            continue;
+        };
+        let reread;
+        let entered = if job.kind()?.is_training() {
+            training.next()
+        } else {
+            if stale {
+                reread = leases::find_own(conn, upload.chunk.job, upload.chunk.user).await?;
+                job = &reread;
+            }
+            stale = true;
+            enter(conn, &[(upload, job)]).await?.pop()
+        };
+        replies.push(Ok(match entered.flatten() {
+            Some(entered) => follow_up(conn, entered).await?,
+            None => duplicate(conn, &upload.chunk, job.run()?).await?,
+        }));
     }
-    for (place, sent) in others {
-        let job = leases::find_own(conn, sent.chunk.job, sent.chunk.user).await?;
-        let entered = enter(conn, &[(sent, &job)]).await?;
-        answers[place] = Ok(match entered.into_iter().flatten().next() {
-            Some(entered) => apply(conn, entered).await?,
-            None => known(conn, &sent.chunk, job.run()?).await?,
-        });
-    }
-    Ok(answers)
+    Ok(replies)
 }
 
-/// Enters chunks with their games and moves all sums but those of matches and puzzles. None stands
-/// for a chunk that is in the ledger already.
+/// Inserts chunks with their games and moves all sums but those of matches. None stands for a chunk
+/// that is in the ledger already.
 async fn enter<'a>(
     conn: &mut AnyConnection,
     arrivals: &[(&'a ChunkUpload, &'a JobRow)],
@@ -114,16 +123,15 @@ async fn enter<'a>(
     games::insert(conn, &entered).await?;
     sums::add_up(conn, &entered).await?;
     open_audits(conn, &entered).await?;
-    for held in entered.iter().filter(|e| e.state == ChunkStatus::Excluded) {
-        let reason = "the contributor is in quarantine";
-        exclusions::note(
-            conn,
-            ChunkSelection::One(held.sequence),
-            held.state,
-            reason,
-            held.now,
-        )
-        .await?;
+    for chunk in entered {
+        if chunk.state == ChunkStatus::Excluded {
+            let reason = "the contributor is in quarantine";
+            let which = ChunkSelection::One(chunk.sequence);
+            exclusions::note(conn, which, chunk.state, reason, chunk.now).await?;
+        } else if chunk.kind == WorkKind::Puzzles {
+            let groups = puzzles::groups(&chunk.chunk.games);
+            puzzles::add_scores(conn, chunk.job.run_id, chunk.job.network()?, &groups).await?;
+        }
     }
     Ok(all)
 }
@@ -169,7 +177,7 @@ async fn insert(
 
 /// Opens audits of those chunks that are drawn.
 async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -> Result<()> {
-    let mut openings = Vec::new();
+    let mut drawn = Vec::new();
     for e in entered {
         if e.kind == WorkKind::Audit || e.state == ChunkStatus::Excluded {
             continue;
@@ -177,7 +185,7 @@ async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -
         let positions = e.chunk.positions();
         let below = audit_chance(e.job.track_record()?, positions);
         if e.chunk.chance < below {
-            openings.push(audits::Opening {
+            drawn.push(audits::NewAudit {
                 run: e.job.run_id,
                 chunk: e.sequence,
                 user: e.job.user_id,
@@ -187,28 +195,28 @@ async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -
             });
         }
     }
-    audits::open(conn, &openings).await
+    audits::open(conn, &drawn).await
 }
 
-/// What follows from a chunk of training games.
-async fn train_on(conn: &mut AnyConnection, entered: &AcceptedChunk<'_>) -> Result<ChunkAccepted> {
-    if entered.kind == WorkKind::Puzzles && entered.state == ChunkStatus::Counted {
-        let groups = puzzles::groups(&entered.chunk.games);
-        let network = entered.job.network()?;
-        puzzles::add_scores(conn, entered.job.run_id, network, &groups).await?;
-    }
-    accepted(entered, vec![told(entered)?], RatingsState::Fresh)
-}
-
-/// What follows from a chunk of a match or of an audit.
-async fn apply(conn: &mut AnyConnection, mut entered: AcceptedChunk<'_>) -> Result<ChunkAccepted> {
-    let mut events = vec![told(&entered)?];
+/// What follows from a new chunk: a match goes on, an audit is answered.
+async fn follow_up(
+    conn: &mut AnyConnection,
+    mut entered: AcceptedChunk<'_>,
+) -> Result<ChunkAccepted> {
+    let (job, chunk) = (entered.job, entered.chunk);
+    let mut events = vec![Event::Chunk {
+        run: job.run()?,
+        work: entered.kind,
+        contributor: job.contributor.clone(),
+        games: chunk.games.len() as u32,
+        positions: chunk.positions(),
+    }];
     let played_in = entered.played_in.take();
     let ratings = match entered.kind {
         _ if entered.state == ChunkStatus::Excluded => RatingsState::Fresh,
         WorkKind::Audit => {
-            let (job, chunk, now) = (entered.job, entered.chunk, entered.now);
-            let effects = audit_results::answer(conn, job, chunk, entered.sequence, now).await?;
+            let (sequence, now) = (entered.sequence, entered.now);
+            let effects = audit_results::answer(conn, job, chunk, sequence, now).await?;
             if effects.stale.is_empty() {
                 RatingsState::Fresh
             } else {
@@ -221,32 +229,22 @@ async fn apply(conn: &mut AnyConnection, mut entered: AcceptedChunk<'_>) -> Resu
         }
         WorkKind::SelfPlay | WorkKind::Puzzles => RatingsState::Fresh,
     };
-    accepted(&entered, events, ratings)
-}
-
-fn accepted(
-    entered: &AcceptedChunk<'_>,
-    events: Vec<Event>,
-    ratings: RatingsState,
-) -> Result<ChunkAccepted> {
-    let chunk = entered.chunk;
-    let receipt = ChunkReceipt {
-        hash: chunk.hash,
-        sequence: entered.sequence,
-        games: chunk.games.len() as u32,
-        positions: chunk.positions(),
-        duplicate: false,
-    };
     Ok(ChunkAccepted {
-        receipt,
+        receipt: ChunkReceipt {
+            hash: chunk.hash,
+            sequence: entered.sequence,
+            games: chunk.games.len() as u32,
+            positions: chunk.positions(),
+            duplicate: false,
+        },
         events,
-        run: entered.job.run()?,
+        run: job.run()?,
         ratings,
     })
 }
 
 /// The answer to a chunk that is in the ledger already.
-async fn known(
+async fn duplicate(
     conn: &mut AnyConnection,
     chunk: &ChunkDraft,
     run: RunName,
@@ -263,16 +261,6 @@ async fn known(
         events: Vec::new(),
         run,
         ratings: RatingsState::Fresh,
-    })
-}
-
-fn told(entered: &AcceptedChunk<'_>) -> Result<Event> {
-    Ok(Event::Chunk {
-        run: entered.job.run()?,
-        work: entered.kind,
-        contributor: entered.job.contributor.clone(),
-        games: entered.chunk.games.len() as u32,
-        positions: entered.chunk.positions(),
     })
 }
 

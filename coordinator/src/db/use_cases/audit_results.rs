@@ -26,8 +26,8 @@ use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
 /// Who quarantines when no operator does.
 const ACTOR: &str = "audits";
 
-/// How long after its beginning an audit in which volunteers fail_audit waits for an auditor of the operator's
-/// who is at work.
+/// How long after its beginning an audit that fails by volunteers' votes waits for a vote of one of the operator's
+/// auditors, if one is at work.
 const CONFIRMED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// Enters what an auditor's chunk says, and decides the audit if its job is complete.

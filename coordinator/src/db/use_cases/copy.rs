@@ -22,7 +22,7 @@ use sqlx::{AnyConnection, Connection as _};
 use crate::db::Moved;
 use crate::db::error::{DbError, Result};
 use crate::db::models::identity;
-use crate::db::sql::connect::{self, Backend};
+use crate::db::sql::connect::{self, Connector};
 use crate::db::sql::dialect::{Dialect, FIRST_STEP};
 use table::{Row, Sum, Table};
 
@@ -148,7 +148,7 @@ impl Alone {
     }
 
     async fn connect(url: &str, patience: Duration) -> Result<Self> {
-        let database = Backend::alone(url)?;
+        let database = Connector::alone(url)?;
         let connected = database.connect_patiently(patience).await;
         Ok(Self {
             dialect: database.dialect,

@@ -12,6 +12,7 @@ use crate::db::error::Result;
 use crate::db::models::lease_work::{Named, WorkReference, name_book, name_rules, pair_tasks};
 use crate::db::models::matches::Match;
 use crate::db::models::runs::{self, Run};
+use crate::db::models::scheduling_stats::SchedulingStats;
 use crate::db::models::{networks, newcomers, pairs, puzzles};
 use crate::db::scheduling::{self, JobSizes, Pace, Training};
 use crate::db::types::LeaseRequest;
@@ -74,6 +75,8 @@ async fn serve(
     Ok(Ok(None))
 }
 
+/// What a worker is given of a run: an audit, pairs of a match, or training games. Contributors in
+/// quarantine play training games only.
 async fn assign(
     conn: &mut AnyConnection,
     batch: &mut LeaseBatch,
@@ -88,25 +91,17 @@ async fn assign(
         return Ok(None);
     }
     let quarantined = batch.is_quarantined(request);
-    let lengths = batch.stats(conn, run, best).await?.lengths;
-    let (network, puzzles_begun) = batch.for_training(conn, run, best, asked).await?;
-    let chances = &request.chances;
-    if !quarantined && batch.any_audit(conn, run.id).await? {
-        // Who is at work on an audit is seen by the job's lease.
-        batch.enter(conn).await?;
-        if let Some((work, networks)) = audit_jobs::work(conn, run, request, now).await? {
-            return Ok(Some(Assignment {
-                work,
-                reference: WorkReference::Audit,
-                named: Named::new(),
-                networks,
-                match_id: None,
-                seed: chances.seed,
-            }));
-        }
+    if !quarantined && let Some(audit) = audit_work(conn, batch, run, asked).await? {
+        return Ok(Some(audit));
     }
+    let SchedulingStats {
+        network,
+        puzzles_begun,
+        lengths,
+        ..
+    } = batch.stats(conn, run, best, asked).await?;
     let sizes = JobSizes::new(&run.params, Pace::of(&request.request), &lengths);
-    let scheduling = &run.params.scheduling;
+    let (scheduling, chances) = (&run.params.scheduling, &request.chances);
     let preference = scheduling::preference(scheduling, chances, &sizes, &lengths, puzzles_begun);
     if !quarantined && (preference.gate || preference.rating) {
         for m in batch.matches(conn, run.id).await?.iter() {
@@ -118,20 +113,41 @@ async fn assign(
             }
             // Who plays which pairs, and who else is at work, is seen by the leases.
             batch.enter(conn).await?;
-            let assignment = match_work(conn, run, m, request, sizes.matches, now).await?;
+            let assignment = match_work(conn, run, m, asked, sizes.matches).await?;
             if assignment.is_some() {
                 return Ok(assignment);
             }
         }
     }
-    let puzzles = match preference.training {
-        Training::Puzzles => puzzle_work(conn, run, network.clone(), request, sizes.puzzle).await?,
-        Training::SelfPlay => None,
-    };
-    match puzzles {
-        Some(puzzles) => Ok(Some(puzzles)),
-        None => selfplay_work(run, network, request, sizes.selfplay).map(Some),
+    if preference.training == Training::Puzzles {
+        let puzzles = puzzle_work(conn, run, network.clone(), request, sizes.puzzle).await?;
+        if puzzles.is_some() {
+            return Ok(puzzles);
+        }
     }
+    selfplay_work(run, network, request, sizes.selfplay).map(Some)
+}
+
+async fn audit_work(
+    conn: &mut AnyConnection,
+    batch: &mut LeaseBatch,
+    run: &Run,
+    asked: &PendingLease,
+) -> Result<Option<Assignment>> {
+    if !batch.any_audit(conn, run.id).await? {
+        return Ok(None);
+    }
+    // Who is at work on an audit is seen by the job's lease.
+    batch.enter(conn).await?;
+    let found = audit_jobs::work(conn, run, &asked.request, asked.milliseconds()).await?;
+    Ok(found.map(|(work, networks)| Assignment {
+        work,
+        reference: WorkReference::Audit,
+        named: Named::new(),
+        networks,
+        match_id: None,
+        seed: asked.request.chances.seed,
+    }))
 }
 
 /// Whether the worker plays all that a match needs: one that plays networks only, no program.
@@ -152,17 +168,17 @@ async fn match_work(
     conn: &mut AnyConnection,
     run: &Run,
     m: &Match,
-    request: &LeaseRequest,
+    asked: &PendingLease,
     games: u32,
-    now: i64,
 ) -> Result<Option<Assignment>> {
+    let request = &asked.request;
     let taker = pairs::Taker {
         user: request.user,
         job: request.chances.job,
         wanted: games.div_ceil(2),
         least: run.params.scheduling.match_games.div_ceil(2),
     };
-    let taken = pairs::take(conn, m, &taker, now).await?;
+    let taken = pairs::take(conn, m, &taker, asked.milliseconds()).await?;
     let Some(first) = taken.first() else {
         return Ok(None);
     };

@@ -1,7 +1,8 @@
-//! What is looked up once for all who ask for jobs together, what each of them changes of it, and the
-//! jobs that they get, until these are entered.
+//! A batch of requests for jobs: rows that are read once for all of them, what each job changes of that,
+//! and the new leases until they are inserted.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use rookery_common::ids::{NetworkNumber, RunName};
@@ -19,13 +20,13 @@ use crate::db::use_cases::new_leases::{self, NewLease, PendingLease};
 use crate::db::use_cases::quarantine;
 use crate::db::use_cases::quotas::OpenLeases;
 
-/// The ledger as those see it who ask together.
+/// The ledger as the requests of one batch see it. Rows are cached by run.
 pub(in crate::db) struct LeaseBatch {
     open_leases: OpenLeases,
     quarantined: HashSet<i64>,
     runs: HashMap<Option<RunName>, Arc<[Run]>>,
     stats: HashMap<i64, SchedulingStats>,
-    /// What was best before.
+    /// What was best before the best network.
     formers: HashMap<i64, Option<NetworkRef>>,
     matches: HashMap<i64, Arc<[Match]>>,
     audits: HashMap<i64, bool>,
@@ -70,78 +71,44 @@ impl LeaseBatch {
         conn: &mut AnyConnection,
         name: Option<&RunName>,
     ) -> Result<Arc<[Run]>> {
-        let key = name.cloned();
-        if let Some(known) = self.runs.get(&key) {
-            return Ok(known.clone());
-        }
-        let found: Arc<[Run]> = match name {
-            Some(name) => runs::find(conn, name).await?.into_iter().collect(),
-            None => runs::open(conn).await?.into(),
+        let find = async {
+            Ok(match name {
+                Some(name) => runs::find(conn, name).await?.into_iter().collect(),
+                None => runs::open(conn).await?.into(),
+            })
         };
-        self.runs.insert(key, found.clone());
-        Ok(found)
+        cached(&mut self.runs, name.cloned(), find).await
     }
 
-    /// How things stand in a run.
+    /// How things stand in a run for one worker: for a while after a promotion its network for
+    /// training is what was best before.
     pub(in crate::db) async fn stats(
         &mut self,
         conn: &mut AnyConnection,
         run: &Run,
         best: NetworkNumber,
-    ) -> Result<SchedulingStats> {
-        if let Some(known) = self.stats.get(&run.id) {
-            return Ok(known.clone());
-        }
-        let puzzles = run.params.scheduling.puzzle_share > 0.0;
-        let stats = scheduling_stats::of_run(conn, run.id, best, puzzles).await?;
-        self.stats.insert(run.id, stats.clone());
-        Ok(stats)
-    }
-
-    /// The network for a worker's training games, and whether puzzles were begun with it: best, or for a
-    /// while what was best before.
-    pub(in crate::db) async fn for_training(
-        &mut self,
-        conn: &mut AnyConnection,
-        run: &Run,
-        best: NetworkNumber,
         asked: &PendingLease,
-    ) -> Result<(NetworkRef, bool)> {
-        let SchedulingStats {
-            puzzles_begun,
-            network,
-            since,
-            ..
-        } = self.stats(conn, run, best).await?;
+    ) -> Result<SchedulingStats> {
+        let puzzles = run.params.scheduling.puzzle_share > 0.0;
+        let find = scheduling_stats::of_run(conn, run.id, best, puzzles);
+        let mut stats = cached(&mut self.stats, run.id, find).await?;
         let request = &asked.request;
         let target = RolloutTarget {
             user: request.user,
             worker: &request.request.worker,
             fleet: request.fleet,
         };
-        let age = asked.milliseconds().saturating_sub(since);
+        let age = asked.milliseconds().saturating_sub(stats.since);
         // Nothing was best before the first network of a run.
-        if best == NetworkNumber(0) || !target.waits_for(&network.hash, age) {
-            return Ok((network, puzzles_begun));
+        if best != NetworkNumber(0) && target.waits_for(&stats.network.hash, age) {
+            let find = scheduling_stats::before(conn, run.id, best);
+            if let Some(former) = cached(&mut self.formers, run.id, find).await? {
+                stats.network = former;
+                // They were begun when it became best.
+                stats.puzzles_begun = true;
+            }
         }
-        let former = self.former(conn, run.id, best).await?;
-        // Its puzzles were begun when it became best.
-        Ok(former.map_or((network, puzzles_begun), |former| (former, true)))
-    }
-
-    /// The network that was best before, as [`scheduling_stats::before`] finds it.
-    async fn former(
-        &mut self,
-        conn: &mut AnyConnection,
-        run: i64,
-        best: NetworkNumber,
-    ) -> Result<Option<NetworkRef>> {
-        if let Some(known) = self.formers.get(&run) {
-            return Ok(known.clone());
-        }
-        let former = scheduling_stats::before(conn, run, best).await?;
-        self.formers.insert(run, former.clone());
-        Ok(former)
+        Ok(stats)
     }
 
     /// Whether audits of a run's chunks wait for somebody, or are being made.
@@ -150,12 +117,7 @@ impl LeaseBatch {
         conn: &mut AnyConnection,
         run: i64,
     ) -> Result<bool> {
-        if let Some(known) = self.audits.get(&run) {
-            return Ok(*known);
-        }
-        let any = audits::any_planned(conn, run).await?;
-        self.audits.insert(run, any);
-        Ok(any)
+        cached(&mut self.audits, run, audits::any_planned(conn, run)).await
     }
 
     /// Open matches of a run, gates first, then the oldest.
@@ -164,12 +126,8 @@ impl LeaseBatch {
         conn: &mut AnyConnection,
         run: i64,
     ) -> Result<Arc<[Match]>> {
-        if let Some(known) = self.matches.get(&run) {
-            return Ok(known.clone());
-        }
-        let open: Arc<[Match]> = matches::open_in(conn, run).await?.into();
-        self.matches.insert(run, open.clone());
-        Ok(open)
+        let find = async { Ok(matches::open_in(conn, run).await?.into()) };
+        cached(&mut self.matches, run, find).await
     }
 
     /// Takes a job that was handed out, and lets the next one see what it has changed.
@@ -199,4 +157,18 @@ impl LeaseBatch {
     pub(in crate::db) async fn enter(&mut self, conn: &mut AnyConnection) -> Result<()> {
         new_leases::enter(conn, &mut self.entries).await
     }
+}
+
+/// The value that was found for this key before, or finds it.
+async fn cached<K: Eq + Hash, V: Clone>(
+    found: &mut HashMap<K, V>,
+    key: K,
+    find: impl Future<Output = Result<V>>,
+) -> Result<V> {
+    if let Some(value) = found.get(&key) {
+        return Ok(value.clone());
+    }
+    let value = find.await?;
+    found.insert(key, value.clone());
+    Ok(value)
 }

@@ -14,16 +14,10 @@ use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{anchors, exports, matches, users};
 use crate::db::sql::rows::{count, seed_column, to_json, to_u32};
-use crate::db::types::{CANDIDATES, ExportDraft, NetworkDraft};
+use crate::db::types::{AnchorDraft, CANDIDATES, ExportDraft, NetworkDraft};
 
-/// What a network becomes when it is submitted.
-enum Arrival {
-    First,
-    Promoted,
-    Candidate,
-    Anchor,
-}
-
+/// Enters a network, unless the run has it: as the first, as an anchor, as a candidate for a gate, or
+/// as best where the run has no gate.
 pub(in crate::db) async fn submit(
     conn: &mut AnyConnection,
     draft: NetworkDraft,
@@ -36,36 +30,24 @@ pub(in crate::db) async fn submit(
             events: Vec::new(),
         });
     }
-    let entry = match (run.best, &draft.anchor, run.params.gate) {
-        (None, Some(anchor), _) => {
-            let detail = format!(
-                "run {} has no network yet that could be compared with {}",
-                run.name, anchor.name
-            );
-            return Err(DbError::Conflict(detail));
-        }
-        (None, None, _) => Arrival::First,
-        (Some(_), Some(_), _) => Arrival::Anchor,
-        (Some(_), None, GateRule::None) => Arrival::Promoted,
-        (Some(_), None, _) => {
-            must_have_place(conn, &run).await?;
-            Arrival::Candidate
-        }
-    };
+    let status = initial_status(&run, draft.anchor.as_ref())?;
+    if status == NetworkStatus::Candidate {
+        limit_candidates(conn, &run).await?;
+    }
     let now = after_promotions(conn, run.id, now).await?;
-    let number = insert(conn, &run, &draft, &entry, now).await?;
+    let number = insert(conn, &run, &draft, status, now).await?;
     if let Some(anchor) = &draft.anchor {
         if let Some(elo) = anchor.elo {
             anchors::give(conn, run.id, number, elo).await?;
         }
-        let actor = users::name_of(conn, draft.user.0).await?;
-        let anchor = anchors::described(&anchor.name, anchor.elo);
-        let detail = format!("network {number}: {anchor}");
         let act = Act {
-            actor: &actor,
+            actor: &users::name_of(conn, draft.user.0).await?,
             action: Action::AddAnchor,
             subject: run.name.as_str(),
-            detail: &detail,
+            detail: &format!(
+                "network {number}: {}",
+                anchors::described(&anchor.name, anchor.elo)
+            ),
         };
         operator_log::write(conn, act, now).await?;
     }
@@ -75,23 +57,43 @@ pub(in crate::db) async fn submit(
         hash: draft.hash,
     }];
     let mut gate = None;
-    match entry {
-        Arrival::First | Arrival::Promoted => {
+    match status {
+        NetworkStatus::Initial | NetworkStatus::Promoted => {
             events.push(make_best(conn, &run, number, draft.hash).await?);
         }
-        Arrival::Candidate => gate = matches::open_next_gate(conn, &run, now).await?,
-        Arrival::Anchor => {}
+        NetworkStatus::Candidate => {
+            let opened = matches::open_next_gate(conn, &run, now).await?;
+            gate = opened.filter(|(candidate, _)| *candidate == number);
+        }
+        NetworkStatus::Anchor | NetworkStatus::Rejected | NetworkStatus::Demoted => {}
     }
-    let receipt = existing(conn, run.id, &draft.hash)
-        .await?
-        .ok_or_else(|| DbError::NotFound(format!("network {}", draft.hash)))?;
-    let gate = gate.filter(|id| receipt.gate == Some(*id));
-    let receipt = NetworkReceipt {
-        duplicate: false,
-        gate,
-        ..receipt
-    };
-    Ok(NetworkSubmitted { receipt, events })
+    Ok(NetworkSubmitted {
+        receipt: NetworkReceipt {
+            hash: draft.hash,
+            number,
+            status,
+            gate: gate.map(|(_, id)| id),
+            duplicate: false,
+        },
+        events,
+    })
+}
+
+/// What a network becomes when it is submitted.
+fn initial_status(run: &Run, anchor: Option<&AnchorDraft>) -> Result<NetworkStatus> {
+    match (run.best, anchor, run.params.gate) {
+        (None, Some(anchor), _) => {
+            let detail = format!(
+                "run {} has no network yet that could be compared with {}",
+                run.name, anchor.name
+            );
+            Err(DbError::Conflict(detail))
+        }
+        (None, None, _) => Ok(NetworkStatus::Initial),
+        (Some(_), Some(_), _) => Ok(NetworkStatus::Anchor),
+        (Some(_), None, GateRule::None) => Ok(NetworkStatus::Promoted),
+        (Some(_), None, _) => Ok(NetworkStatus::Candidate),
+    }
 }
 
 /// Refuses a network that would be a candidate too many.
@@ -105,10 +107,10 @@ pub(in crate::db) async fn must_have_room(
     if known || run.params.gate == GateRule::None {
         return Ok(());
     }
-    must_have_place(conn, &run).await
+    limit_candidates(conn, &run).await
 }
 
-async fn must_have_place(conn: &mut AnyConnection, run: &Run) -> Result<()> {
+async fn limit_candidates(conn: &mut AnyConnection, run: &Run) -> Result<()> {
     let undecided: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM networks WHERE run_id = $1 AND status = 'candidate'",
     )
@@ -149,7 +151,7 @@ async fn insert(
     conn: &mut AnyConnection,
     run: &Run,
     draft: &NetworkDraft,
-    entry: &Arrival,
+    status: NetworkStatus,
     now: Timestamp,
 ) -> Result<NetworkNumber> {
     let (number, positions): (i64, i64) = sqlx::query_as(
@@ -159,12 +161,6 @@ async fn insert(
     .bind(run.id)
     .fetch_one(&mut *conn)
     .await?;
-    let status = match entry {
-        Arrival::First => NetworkStatus::Initial,
-        Arrival::Promoted => NetworkStatus::Promoted,
-        Arrival::Candidate => NetworkStatus::Candidate,
-        Arrival::Anchor => NetworkStatus::Anchor,
-    };
     sqlx::query(
         "INSERT INTO networks (run_id, number, hash, bytes, spec, status, submitted_by,
            submitted_at, match_seed, name, program, positions)

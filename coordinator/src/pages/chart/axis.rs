@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::Tick;
+use super::drawing::Tick;
 use crate::pages::text;
 
 /// What an axis's numbers are.

@@ -19,8 +19,8 @@ use super::address::Address;
 use super::chart::{Size, View};
 use super::error::PageError;
 use super::layout::{Choice, Layout, Page, Tab, page};
+use super::rating_scale::RatingScale;
 use super::rows::{GameRow, MatchRow};
-use super::scale::Scale;
 use super::{PagesState, text};
 use crate::db::GameFilter;
 
@@ -78,7 +78,7 @@ struct NetworksPage {
     address: Address,
     run: RunName,
     networks: Vec<NetworkRow>,
-    scale: Scale,
+    scale: RatingScale,
     chart: Option<String>,
     /// Over what else ratings can be drawn.
     choices: Vec<Choice>,
@@ -112,7 +112,7 @@ struct NetworkPage {
     puzzles: Option<PuzzleScore>,
     groups: Vec<(&'static str, Vec<PuzzleGroup>)>,
     games: Vec<GameRow>,
-    scale: Scale,
+    scale: RatingScale,
     /// Whether it is the run's best.
     best: bool,
     /// The networks before and after it.
@@ -144,7 +144,7 @@ pub(super) async fn list(
         ago: text::ago(now, &info.submitted_at),
         info,
     };
-    let scale = Scale::of(&networks);
+    let scale = RatingScale::of(&networks);
     let views = chosen.views(&name, &networks);
     let (networks, last) = listed(chosen.apply(networks), query.before);
     let last = last.filter(|_| chosen.sort == Sort::Number);
@@ -341,7 +341,7 @@ pub(super) async fn one(
         neighbours: neighbours(&networks, number),
         puzzles,
         games,
-        scale: Scale::of(&networks),
+        scale: RatingScale::of(&networks),
         info,
     })
 }

@@ -5,7 +5,7 @@ use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, Rating};
 use serde::Deserialize;
 
 use crate::pages::chart::{Axis, Chart, ChartData, Line, Point, Size, View};
-use crate::pages::scale::Scale;
+use crate::pages::rating_scale::RatingScale;
 use crate::pages::text;
 
 /// Networks with points on a small chart, the newest; nobody could tell more of them apart, and the
@@ -102,7 +102,7 @@ pub(in crate::pages) fn rating_chart(
     size: Size,
     view: View,
 ) -> Result<Option<String>, askama::Error> {
-    let scale = Scale::of(networks);
+    let scale = RatingScale::of(networks);
     let most = match size {
         Size::Full => usize::MAX,
         Size::Half => POINTS,
@@ -164,7 +164,12 @@ pub(in crate::pages) const fn was_best(info: &NetworkInfo) -> bool {
     )
 }
 
-fn rating_point(run: &RunName, info: &NetworkInfo, over: Over, scale: &Scale) -> Option<Point> {
+fn rating_point(
+    run: &RunName,
+    info: &NetworkInfo,
+    over: Over,
+    scale: &RatingScale,
+) -> Option<Point> {
     let rating = info
         .rating
         .filter(|rating| rating.high - rating.low <= WIDEST)?;

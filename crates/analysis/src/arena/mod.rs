@@ -1,6 +1,6 @@
 //! Matches between two networks on this machine, both colours from each opening.
 //!
-//! [`MatchPlan`] says what is played, [`play`] plays it with the engine's tables, one on each
+//! [`MatchPlan`] says what is played, [`play`] plays it with the engine's pools, one on each
 //! thread, and keeps the [`Standing`], [`report`] tells it to people and scripts.
 
 pub mod report;
@@ -16,7 +16,7 @@ use rookery_common::ids::Seed;
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::MatchParams;
 use rookery_common::rating::{GameScore, SprtParams, SprtStatus, Tally, Verdict};
-use rookery_engine::{Batch, Evaluations, Evaluator, Job, MatchGame, Planned, Table, Work};
+use rookery_engine::{Batch, Evaluations, Evaluator, GamePool, Job, MatchGame, Planned, Work};
 
 /// What is played.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ pub struct Standing {
 impl Standing {
     fn add(&mut self, game: &GameRecord, plan: &MatchPlan) -> anyhow::Result<()> {
         let GameKind::Match { pair, candidate } = game.kind else {
-            anyhow::bail!("the table has played a game of another kind");
+            anyhow::bail!("the pool has played a game of another kind");
         };
         let score = GameScore::of(game.end.result, candidate.into());
         self.tally.add_game(score);
@@ -121,14 +121,17 @@ pub fn play(
 ) -> anyhow::Result<Standing> {
     let threads = players.len().max(1);
     let concurrency = plan.concurrency.div_ceil(threads);
-    let mut tables = Vec::new();
+    let mut pools = Vec::new();
     for thread in 0..players.len() {
-        tables.push(Table::new(&plan.job(thread, threads)?, concurrency, &[])?);
+        pools.push(GamePool::new(
+            &plan.job(thread, threads)?,
+            concurrency,
+            &[],
+        )?);
     }
-    let shares: Vec<_> = tables.into_iter().zip(players).collect();
-    let play_share = |(table, players), games: &Games, stop: &AtomicBool| {
-        play_table(table, players, games, stop)
-    };
+    let shares: Vec<_> = pools.into_iter().zip(players).collect();
+    let play_share =
+        |(pool, players), games: &Games, stop: &AtomicBool| play_table(pool, players, games, stop);
     play_shares(plan, shares, play_share, each)
 }
 
@@ -181,23 +184,23 @@ fn count(
 
 /// Plays one thread's games.
 fn play_table(
-    mut table: Table,
+    mut pool: GamePool,
     mut players: Players<'_>,
     games: &Games,
     stop: &AtomicBool,
 ) -> anyhow::Result<()> {
     let mut batches = [0, 1].map(|i: usize| Batch::new(players[i].input(), players[i].policy()));
     let mut answers = [Evaluations::default(), Evaluations::default()];
-    while !table.done() && !stop.load(Ordering::Relaxed) {
-        table.gather(&mut batches);
+    while !pool.done() && !stop.load(Ordering::Relaxed) {
+        pool.gather(&mut batches);
         for ((player, batch), answer) in players.iter_mut().zip(&batches).zip(&mut answers) {
             answer.clear();
             if !batch.is_empty() {
                 player.evaluate(batch, answer)?;
             }
         }
-        table.apply(&answers)?;
-        for game in table.finished() {
+        pool.apply(&answers)?;
+        for game in pool.finished() {
             games.send(Ok(game)).context("the match is over")?;
         }
     }

@@ -64,11 +64,8 @@ impl Evaluator for RemoteEvaluator {
     }
 
     fn evaluate(&mut self, batch: &Batch, answer: &mut Evaluations) -> Result<(), EvaluatorError> {
-        let (input, policy) = (self.input(), self.policy());
-        if batch.input() != input || batch.policy() != policy {
-            let (input, policy) = (input.name(), policy.name());
-            return Err(self.error(&format!("this network takes {input} and gives {policy}")));
-        }
+        let fits = batch.check_encodings(self.input(), self.policy());
+        fits.map_err(|EvaluatorError(why)| self.error(&why))?;
         loop {
             let place = match self.network.place() {
                 Ok(place) => place,

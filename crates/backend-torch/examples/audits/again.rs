@@ -6,7 +6,7 @@ use rookery_common::audit::{
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::Seed;
 use rookery_common::protocol::audits::AuditedRules;
-use rookery_engine::{AuditedGame, Evaluator, Job, Planned, Table, Work};
+use rookery_engine::{AuditedGame, Evaluator, GamePool, Job, Planned, Work};
 
 use crate::Outcome;
 
@@ -46,7 +46,7 @@ pub(crate) fn audit(
         seed: Seed(0),
         work,
     };
-    let mut again = Table::new(&job, 64, &[])?.run(&mut [evaluator])?;
+    let mut again = GamePool::new(&job, 64, &[])?.run(&mut [evaluator])?;
     again.sort_by_key(|game| game.index);
     let distances = spans
         .iter()

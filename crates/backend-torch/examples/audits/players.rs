@@ -12,7 +12,7 @@ use rookery_common::ids::Seed;
 use rookery_common::params::{SearchParams, SelfPlayParams};
 use rookery_common::protocol::jobs::Backend;
 use rookery_engine::dummy::UniformEvaluator;
-use rookery_engine::{DeviceChoice, Evaluator, Job, Planned, Precision, Table, Work};
+use rookery_engine::{DeviceChoice, Evaluator, GamePool, Job, Planned, Precision, Work};
 use rookery_model::Weights;
 
 use crate::Outcome;
@@ -109,7 +109,7 @@ fn play(
         seed: Seed(20_261_121),
         work,
     };
-    let mut games = Table::new(&job, at_once, &[])?.run(&mut [evaluator])?;
+    let mut games = GamePool::new(&job, at_once, &[])?.run(&mut [evaluator])?;
     games.sort_by_key(|game| game.index);
     Ok(games)
 }

@@ -9,7 +9,7 @@ use rookery_common::params::SelfPlayParams;
 use rookery_common::play::rules::game_rng;
 use rookery_common::play::{Chosen, GameRules};
 use rookery_common::protocol::audits::AuditedRules;
-use rookery_engine::{AuditedGame, Evaluator, Job, Planned, Table, Work};
+use rookery_engine::{AuditedGame, Evaluator, GamePool, Job, Planned, Work};
 
 use crate::Outcome;
 use crate::aims::Aim;
@@ -114,7 +114,7 @@ fn search(
             games: (0..).zip(running).map(plan).collect(),
         },
     };
-    let mut again = Table::new(&job, usize::MAX, &[])?.run(&mut [evaluator])?;
+    let mut again = GamePool::new(&job, usize::MAX, &[])?.run(&mut [evaluator])?;
     again.sort_by_key(|game| game.index);
     let searched = again.into_iter().zip(running);
     searched

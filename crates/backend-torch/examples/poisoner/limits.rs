@@ -11,7 +11,7 @@ use rookery_common::ids::Seed;
 use rookery_common::params::{RootSearch, SelfPlayParams};
 use rookery_common::play::{Chosen, GameRules};
 use rookery_common::protocol::jobs::Backend;
-use rookery_engine::{AuditedGame, Evaluator, Job, Planned, Table, Work};
+use rookery_engine::{AuditedGame, Evaluator, GamePool, Job, Planned, Work};
 
 use crate::again::sampled;
 use crate::games::rules_of;
@@ -190,7 +190,7 @@ fn run(work: Work, evaluator: &mut dyn Evaluator) -> Outcome<Vec<GameRecord>> {
         seed: Seed(31),
         work,
     };
-    let mut games = Table::new(&job, 64, &[])?.run(&mut [evaluator])?;
+    let mut games = GamePool::new(&job, 64, &[])?.run(&mut [evaluator])?;
     games.sort_by_key(|game| game.index);
     Ok(games)
 }

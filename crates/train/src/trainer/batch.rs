@@ -16,9 +16,9 @@ pub struct TrainBatch {
     /// A value for each position, for its mover.
     pub values: Vec<Wdl>,
     /// What auxiliary heads learn of each position; may be empty for a network without any.
-    pub ahead: Vec<Ahead>,
+    pub ahead: Vec<AuxiliaryTargets>,
     /// How the opponent answered in each position; may be empty for a network that does not learn it.
-    pub replies: Replies,
+    pub replies: OpponentReplyTargets,
     /// What stands on the board later, none where nobody knows; may be empty for a network that does not learn it.
     pub boards: Vec<Option<BoardsAhead>>,
 }
@@ -72,7 +72,7 @@ impl TrainBatch {
         let usable = |number: f32| (0.0..=1.0).contains(&number);
         let usable_value = |v: &Wdl| [v.win, v.draw, v.loss].into_iter().all(usable);
         let usable_plies = |plies: f32| plies.is_finite() && plies >= 0.0;
-        let usable_ahead = |ahead: &Ahead| {
+        let usable_ahead = |ahead: &AuxiliaryTargets| {
             usable_value(&ahead.short_value) && ahead.plies.is_none_or(usable_plies)
         };
         if !self.policy.iter().copied().all(usable)
@@ -101,7 +101,7 @@ impl TrainBatch {
 
 /// What comes after a position.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ahead {
+pub struct AuxiliaryTargets {
     /// Plies until the game's end, 0 or more; none of a game that was cut off, which teaches nothing of it.
     pub plies: Option<f32>,
     /// What its mover can expect of the next few plies.
@@ -128,14 +128,14 @@ impl BoardsAhead {
 /// For each position the opponent's legal moves after the move that was played, and the share that the
 /// opponent's own search gave to each. A position without any has no target.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Replies {
+pub struct OpponentReplyTargets {
     moves: Vec<u16>,
     shares: Vec<f32>,
     /// Where each position's moves end.
     ends: Vec<u32>,
 }
 
-impl Replies {
+impl OpponentReplyTargets {
     /// Adds a position: policy indices as the opponent sees the board, and a share from 0 to 1 for each.
     pub fn push(&mut self, moves: &[u16], shares: &[f32]) {
         let count = moves.len().min(shares.len());

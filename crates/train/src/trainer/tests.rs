@@ -21,7 +21,7 @@ fn puzzle_batch(spec: &NetworkSpec, count: usize, seed: u64) -> TrainBatch {
     let values = (0..count)
         .map(|_| outcomes[rng.random_range(0..3)])
         .collect();
-    let ahead = (0..count).map(|_| Ahead {
+    let ahead = (0..count).map(|_| AuxiliaryTargets {
         plies: Some(rng.random_range(0..80) as f32),
         short_value: outcomes[rng.random_range(0..3)],
     });
@@ -51,8 +51,8 @@ fn shown(positions: &rookery_engine::Batch, place: usize) -> BoardsAhead {
 }
 
 /// One right reply out of ten to eight positions in nine.
-fn random_replies(size: usize, count: usize, rng: &mut ChaCha8Rng) -> Replies {
-    let mut replies = Replies::default();
+fn random_replies(size: usize, count: usize, rng: &mut ChaCha8Rng) -> OpponentReplyTargets {
+    let mut replies = OpponentReplyTargets::default();
     for position in 0..count {
         let legal = if position % 9 == 8 { 0 } else { 10 };
         let moves = rand::seq::index::sample(rng, size, legal).into_iter();

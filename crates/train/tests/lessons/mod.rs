@@ -3,7 +3,7 @@
 use rookery_common::chess::GameHistory;
 use rookery_common::network::NetworkSpec;
 use rookery_engine::{Batch, Wdl};
-use rookery_train::{Ahead, BoardsAhead, Replies, TrainBatch};
+use rookery_train::{AuxiliaryTargets, BoardsAhead, OpponentReplyTargets, TrainBatch};
 use shakmaty::Position as _;
 
 /// The positions of games whose every move is the legal one in the middle of the list, or the one after it.
@@ -25,13 +25,14 @@ pub(crate) fn positions(spec: &NetworkSpec, count: usize) -> Batch {
 pub(crate) fn lessons(spec: &NetworkSpec, count: usize) -> TrainBatch {
     let positions = positions(spec, count);
     let mut policy = vec![0.0; positions.moves().len()];
-    let (mut values, mut ahead, mut replies) = (Vec::new(), Vec::new(), Replies::default());
+    let (mut values, mut ahead, mut replies) =
+        (Vec::new(), Vec::new(), OpponentReplyTargets::default());
     for place in 0..positions.len() {
         let moves = positions.move_range(place);
         policy[moves.start + place % moves.len()] = 1.0;
         let value = [Wdl::WIN, Wdl::DRAW, Wdl::LOSS][place % 3];
         values.push(value);
-        ahead.push(Ahead {
+        ahead.push(AuxiliaryTargets {
             plies: Some(place as f32),
             short_value: value,
         });

@@ -10,7 +10,7 @@ use rookery_common::chunk::export::pgn::{self, PgnTags};
 use rookery_common::chunk::{ChunkHeader, GameKind, GameRecord, encode};
 use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::jobs::{Backend, WorkKind};
-use rookery_engine::{EvaluationCache, Job, Judges, Table};
+use rookery_engine::{EvaluationCache, GamePool, Job, Judges};
 use rookery_model::Weights;
 
 /// Positions whose evaluations are kept for other games.
@@ -30,9 +30,9 @@ pub fn play(
 ) -> anyhow::Result<Vec<GameRecord>> {
     let mut evaluator = device.evaluator(weights)?;
     let cache = EvaluationCache::new(CACHED);
-    let table = Table::new(job, job.work.len(), &[cache.into()])?;
-    let mut table = table.with_judges(judges.clone());
-    Ok(table.run_until(&mut [&mut *evaluator], is_over)?)
+    let pool = GamePool::new(job, job.work.len(), &[cache.into()])?;
+    let mut pool = pool.with_judges(judges.clone());
+    Ok(pool.run_until(&mut [&mut *evaluator], is_over)?)
 }
 
 /// The games of a training, in its folder: `games.pgn` and one chunk after the other.

@@ -20,9 +20,9 @@ use super::{WarmStartArgs, report};
 use crate::checkpoint::CheckpointFolder;
 use crate::folder_lock::FolderLock;
 use crate::learner::{Compute, Learner};
-use crate::lessons::{Feed, LOG_EVERY, Meter};
 use crate::metrics::{MetricKind, MetricLog, values};
 use crate::pipeline::{Prefetcher, Sampler};
+use crate::training_loop::{DevicePrefetch, LOG_EVERY, LossMeter};
 use crate::warm::stream::{Plan, Read};
 use crate::warm::{Block, Counts, Mirroring, Place, Shuffled, Stream};
 use rookery_cli::Shutdown;
@@ -56,7 +56,7 @@ pub(super) struct WarmSession<'a> {
     checkpoints: Option<CheckpointFolder>,
     _lock: Option<FolderLock>,
     log: Option<MetricLog>,
-    meter: Meter,
+    meter: LossMeter,
     saved: Instant,
     begun: Instant,
     /// Games that an earlier session had read.
@@ -126,7 +126,7 @@ impl<'a> WarmSession<'a> {
             checkpoints,
             _lock: lock,
             log: args.log_file.as_deref().map(MetricLog::open).transpose()?,
-            meter: Meter::default(),
+            meter: LossMeter::default(),
             saved: Instant::now(),
             begun: Instant::now(),
             games_before: state.counts.games_read(),
@@ -167,7 +167,7 @@ impl<'a> WarmSession<'a> {
         let numbers = self.state.batches..block.batches();
         let batches = Prefetcher::start(block, numbers.clone(), BATCH_THREADS)
             .context("cannot start the thread that makes batches")?;
-        let mut feed = Feed::new(batches);
+        let mut feed = DevicePrefetch::new(batches);
         for _ in numbers {
             if self.flow() == Flow::Stop {
                 return Ok(Flow::Stop);
@@ -176,7 +176,7 @@ impl<'a> WarmSession<'a> {
             if self.meter.steps() == LOG_EVERY {
                 self.log()?;
                 task.at(stream.bytes_read(), &self.note());
-                self.meter = Meter::default();
+                self.meter = LossMeter::default();
             }
             if self.saved.elapsed() >= Duration::from_secs(self.args.checkpoint_every) {
                 self.save()?;
@@ -213,7 +213,7 @@ impl<'a> WarmSession<'a> {
         Shuffled::new(block, plan.seed ^ begin.games, size, mirroring)
     }
 
-    fn step(&mut self, feed: &mut Feed) -> anyhow::Result<()> {
+    fn step(&mut self, feed: &mut DevicePrefetch) -> anyhow::Result<()> {
         let rate = self.state.params.learning_rate.at(self.state.step);
         let stepped = feed.step(&mut self.learner, rate).with_context(|| {
             format!(
@@ -317,11 +317,11 @@ impl<'a> WarmSession<'a> {
     }
 
     /// Losses of the averaged weights, those that are exported.
-    fn measure(&mut self, held_out: &Block) -> anyhow::Result<Option<Meter>> {
+    fn measure(&mut self, held_out: &Block) -> anyhow::Result<Option<LossMeter>> {
         if held_out.is_empty() {
             return Ok(None);
         }
-        let mut meter = Meter::default();
+        let mut meter = LossMeter::default();
         let order: Vec<u32> = (0..held_out.len() as u32).collect();
         let mut averaged = self.learner.averaged()?;
         for places in order.chunks(self.state.params.batch_size as usize) {

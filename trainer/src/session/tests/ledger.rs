@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::buffer::GameStore;
-use crate::data::{ChunkFolder, HeldOut, Holds, Ledger};
+use crate::data::{ChunkFolder, ExcludedChunks, HeldOut, Ledger};
 
 /// The games of a chunk that is held are in no batch; when it is let go, the window is what it was.
 #[tokio::test(flavor = "multi_thread")]
@@ -15,23 +15,26 @@ async fn held_chunks_leave_the_window_and_come_back() {
     let here = |name: &str| dir.path().join(name);
     let open = || {
         let store = GameStore::open(here("window")).unwrap();
-        let follower = Follower::new(
+        let ledger_sync = LedgerSync::new(
             Ledger::open(&here("ledger.jsonl")).unwrap(),
             ChunkFolder::new(here("chunks")),
-            Holds::open(&here("holds.json")).unwrap(),
+            ExcludedChunks::open(&here("holds.json")).unwrap(),
             Duration::ZERO,
         );
-        (follower, Intake::new(store, 10_000, HeldOut::share(0.0)))
+        (
+            ledger_sync,
+            ChunkIngest::new(store, 10_000, HeldOut::share(0.0)),
+        )
     };
-    let positions = |intake: &Intake| {
-        let window = intake.training().window(u64::MAX);
+    let positions = |ingest: &ChunkIngest| {
+        let window = ingest.training().window(u64::MAX);
         let history = |age| {
             let (game, ply) = window.position(age).unwrap();
             game.history(ply).unwrap().repetition_key()
         };
         (0..window.len()).map(history).collect::<Vec<u64>>()
     };
-    let (mut follower, mut intake) = open();
+    let (mut ledger_sync, mut ingest) = open();
     let mut windows = Vec::new();
     for change in [
         None,
@@ -43,9 +46,9 @@ async fn held_chunks_leave_the_window_and_come_back() {
         if let Some((place, held)) = change {
             coordinator.hold(place, held);
         }
-        follower.update(&client).await.unwrap();
-        follower.take_new(&client, &mut intake).await.unwrap();
-        windows.push(positions(&intake));
+        ledger_sync.update(&client).await.unwrap();
+        ledger_sync.take_new(&client, &mut ingest).await.unwrap();
+        windows.push(positions(&ingest));
     }
     let [all, without_2, without_both, without_6, again] = &windows[..] else {
         panic!("five windows");
@@ -66,16 +69,16 @@ async fn held_chunks_leave_the_window_and_come_back() {
 
     // A trainer that starts again knows what is held before it has asked.
     coordinator.hold(2, true);
-    follower.update(&client).await.unwrap();
-    drop((follower, intake));
+    ledger_sync.update(&client).await.unwrap();
+    drop((ledger_sync, ingest));
     drop(server);
-    let (mut follower, mut intake) = open();
-    let until = follower.ledger().cursor();
-    follower
-        .refill(&client, &mut intake, until, 10_000)
+    let (mut ledger_sync, mut ingest) = open();
+    let until = ledger_sync.ledger().cursor();
+    ledger_sync
+        .refill(&client, &mut ingest, until, 10_000)
         .await
         .unwrap();
-    assert_eq!(positions(&intake), *without_2);
+    assert_eq!(positions(&ingest), *without_2);
 }
 
 /// A ledger that comes back from a backup gives the numbers of lost chunks to others.
@@ -89,20 +92,20 @@ async fn a_restored_ledger_is_followed_from_where_it_was_cut() {
     let open = |name: &str| {
         let folder = dir.path().join(name);
         std::fs::create_dir_all(&folder).unwrap();
-        let follower = Follower::new(
+        let ledger_sync = LedgerSync::new(
             Ledger::open(&folder.join("ledger.jsonl")).unwrap(),
             ChunkFolder::new(folder.join("chunks")),
-            Holds::open(&folder.join("holds.json")).unwrap(),
+            ExcludedChunks::open(&folder.join("holds.json")).unwrap(),
             Duration::ZERO,
         );
-        let intake = Intake::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
-        (follower, intake)
+        let ingest = ChunkIngest::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
+        (ledger_sync, ingest)
     };
-    let (mut follower, mut intake) = open("old");
+    let (mut ledger_sync, mut ingest) = open("old");
     coordinator.hold(2, true);
-    follower.update(&client).await.unwrap();
-    follower.take_new(&client, &mut intake).await.unwrap();
-    assert_eq!(follower.take_restored(), None);
+    ledger_sync.update(&client).await.unwrap();
+    ledger_sync.take_new(&client, &mut ingest).await.unwrap();
+    assert_eq!(ledger_sync.take_restored(), None);
     for (name, left, new) in [
         ("as many", 5, 3),
         ("more", 4, 9),
@@ -120,20 +123,20 @@ async fn a_restored_ledger_is_followed_from_where_it_was_cut() {
             let seed = 100 + 10 * left as u64 + seed;
             coordinator.add_chunk(testing::chunk(seed, 5).1);
         });
-        follower.update(&client).await.unwrap();
-        follower.take_new(&client, &mut intake).await.unwrap();
-        assert_eq!(follower.take_restored(), Some(known), "{name}");
-        assert_eq!(follower.ledger().rows(), coordinator.rows(), "{name}");
+        ledger_sync.update(&client).await.unwrap();
+        ledger_sync.take_new(&client, &mut ingest).await.unwrap();
+        assert_eq!(ledger_sync.take_restored(), Some(known), "{name}");
+        assert_eq!(ledger_sync.ledger().rows(), coordinator.rows(), "{name}");
         let (mut fresh, mut expected) = open(name);
         fresh.update(&client).await.unwrap();
         fresh.take_new(&client, &mut expected).await.unwrap();
         assert_eq!(
-            intake.training().positions(),
+            ingest.training().positions(),
             expected.training().positions(),
             "{name}"
         );
         assert_eq!(
-            follower.taken_positions(),
+            ledger_sync.taken_positions(),
             fresh.taken_positions(),
             "{name}"
         );
@@ -195,25 +198,25 @@ async fn a_lost_chunk_is_asked_for_once_until_the_next_start() {
     let client = Client::new(&server.url, None, run, Shutdown::default())
         .unwrap()
         .impatient();
-    let mut follower = Follower::new(
+    let mut ledger_sync = LedgerSync::new(
         Ledger::open(&dir.path().join("ledger.jsonl")).unwrap(),
         ChunkFolder::new(dir.path().join("chunks")),
-        Holds::open(&dir.path().join("holds.json")).unwrap(),
+        ExcludedChunks::open(&dir.path().join("holds.json")).unwrap(),
         Duration::ZERO,
     );
-    let mut intake = Intake::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
-    follower.update(&client).await.unwrap();
-    follower.take_new(&client, &mut intake).await.unwrap();
+    let mut ingest = ChunkIngest::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
+    ledger_sync.update(&client).await.unwrap();
+    ledger_sync.take_new(&client, &mut ingest).await.unwrap();
     assert!(coordinator.take_chunk_requests() > 3);
-    let positions = intake.training().positions();
+    let positions = ingest.training().positions();
     assert!(positions > 0);
-    intake.clear();
-    let (until, capacity) = (follower.taken_until(), intake.capacity());
-    follower
-        .refill(&client, &mut intake, until, capacity)
+    ingest.clear();
+    let (until, capacity) = (ledger_sync.taken_until(), ingest.capacity());
+    ledger_sync
+        .refill(&client, &mut ingest, until, capacity)
         .await
         .unwrap();
-    assert_eq!(intake.training().positions(), positions);
+    assert_eq!(ingest.training().positions(), positions);
     assert_eq!(coordinator.take_chunk_requests(), 0);
 }
 
@@ -233,34 +236,37 @@ async fn chunks_wait_for_audits_before_they_are_taken() {
     let open = |name: &str, delay: Duration| {
         let folder = dir.path().join(name);
         std::fs::create_dir_all(&folder).unwrap();
-        let follower = Follower::new(
+        let ledger_sync = LedgerSync::new(
             Ledger::open(&folder.join("ledger.jsonl")).unwrap(),
             ChunkFolder::new(folder.join("chunks")),
-            Holds::open(&folder.join("holds.json")).unwrap(),
+            ExcludedChunks::open(&folder.join("holds.json")).unwrap(),
             delay,
         );
-        let intake = Intake::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
-        (follower, intake)
+        let ingest = ChunkIngest::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
+        (ledger_sync, ingest)
     };
     let hour = Duration::from_secs(3600);
-    let (mut follower, mut intake) = open("patient", hour);
-    follower.update(&client).await.unwrap();
-    follower.take_new(&client, &mut intake).await.unwrap();
-    let (taken, waiting) = (follower.taken_positions(), follower.waiting_positions());
-    assert_eq!(intake.training().positions(), taken);
-    assert_eq!(taken + waiting, follower.ledger().total());
+    let (mut ledger_sync, mut ingest) = open("patient", hour);
+    ledger_sync.update(&client).await.unwrap();
+    ledger_sync.take_new(&client, &mut ingest).await.unwrap();
+    let (taken, waiting) = (
+        ledger_sync.taken_positions(),
+        ledger_sync.waiting_positions(),
+    );
+    assert_eq!(ingest.training().positions(), taken);
+    assert_eq!(taken + waiting, ledger_sync.ledger().total());
     assert_eq!(coordinator.take_chunk_requests(), 5, "the others wait");
-    drop((follower, intake));
+    drop((ledger_sync, ingest));
 
     // Three of them are old enough for a shorter time, and one was held in it.
     coordinator.hold(6, true);
-    let (mut follower, mut intake) = open("patient", hour / 2);
-    follower.update(&client).await.unwrap();
-    let until = follower.ledger().rows()[4].sequence;
-    let capacity = intake.capacity();
-    let refilled = follower.refill(&client, &mut intake, until, capacity);
+    let (mut ledger_sync, mut ingest) = open("patient", hour / 2);
+    ledger_sync.update(&client).await.unwrap();
+    let until = ledger_sync.ledger().rows()[4].sequence;
+    let capacity = ingest.capacity();
+    let refilled = ledger_sync.refill(&client, &mut ingest, until, capacity);
     refilled.await.unwrap();
-    follower.take_new(&client, &mut intake).await.unwrap();
-    assert_eq!(follower.waiting_positions(), 0);
+    ledger_sync.take_new(&client, &mut ingest).await.unwrap();
+    assert_eq!(ledger_sync.waiting_positions(), 0);
     assert_eq!(coordinator.take_chunk_requests(), 2, "not the held one");
 }

@@ -130,13 +130,13 @@ fn a_chunk_that_was_passed_over_waits_for_the_others() {
         spool.cut(fixture.job.id).unwrap();
     }
     let first = pending(&mut spool);
-    spool.pass_over(first.hash);
+    spool.defer(first.hash);
     let second = pending(&mut spool);
     assert_ne!(second, first);
     spool.accept(second.job, second.hash).unwrap();
     let third = pending(&mut spool);
     assert!(third != first && third != second);
-    spool.pass_over(third.hash);
+    spool.defer(third.hash);
     assert_eq!(pending(&mut spool), first);
     assert_eq!(send_all(&mut spool).len(), 2);
 }
@@ -195,7 +195,7 @@ fn finished_games_of_a_job_that_cannot_be_played_on_are_sent() {
         *games = u32::MAX;
     }
     // An earlier version of this program took such jobs.
-    let taken = Taken {
+    let taken = JobStarted {
         job: endless,
         version: "0.0.0".to_owned(),
         backend: Backend::CpuF32,

@@ -9,7 +9,7 @@ use rookery_common::params::{
 };
 use rookery_common::protocol::audits::AuditedRules;
 
-use super::{AuditedGame, Job, MatchGame, Table, Work, planned};
+use super::{AuditedGame, GamePool, Job, MatchGame, Work, planned};
 use crate::dummy::{HandEvaluator, UniformEvaluator};
 
 /// Who is a program and no network.
@@ -25,9 +25,9 @@ fn run_with(programs: Programs, seed: u64, work: Work) -> Vec<GameRecord> {
         work,
     };
     let (mut hand, mut uniform) = (HandEvaluator::default(), UniformEvaluator::default());
-    let table = Table::new(&job, 3, &[]).unwrap();
-    let mut table = table.with_programs(programs);
-    let mut games = table.run(&mut [&mut hand, &mut uniform]).unwrap();
+    let pool = GamePool::new(&job, 3, &[]).unwrap();
+    let mut pool = pool.with_programs(programs);
+    let mut games = pool.run(&mut [&mut hand, &mut uniform]).unwrap();
     games.sort_by_key(|game| game.index);
     games
 }

@@ -83,9 +83,9 @@ fn a_game_is_adjudicated_when_both_agree() {
         },
     };
     // Both sides evaluate alike here.
-    let mut table = Table::new(&job, 1, &[]).unwrap();
+    let mut pool = GamePool::new(&job, 1, &[]).unwrap();
     let (mut a, mut b) = (HandEvaluator::default(), HandEvaluator::default());
-    let records = table.run(&mut [&mut a, &mut b]).unwrap();
+    let records = pool.run(&mut [&mut a, &mut b]).unwrap();
     assert_eq!(records[0].end.termination, Termination::Adjudication);
     assert_eq!(records[0].end.result, GameResult::BlackWins);
     assert_eq!(records[0].plies.len(), 4);
@@ -109,10 +109,10 @@ fn play_from(params: MatchParams, fens: &[&str], judges: &Judges) -> Vec<GameRec
         seed: Seed(9),
         work,
     };
-    let table = Table::new(&job, 4, &[]).unwrap();
+    let pool = GamePool::new(&job, 4, &[]).unwrap();
     let (mut a, mut b) = (HandEvaluator::default(), HandEvaluator::default());
-    let mut table = table.with_judges(judges.clone());
-    let mut records = table.run(&mut [&mut a, &mut b]).unwrap();
+    let mut pool = pool.with_judges(judges.clone());
+    let mut records = pool.run(&mut [&mut a, &mut b]).unwrap();
     records.sort_by_key(|record| record.index);
     records
 }

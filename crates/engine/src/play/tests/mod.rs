@@ -18,9 +18,9 @@ use crate::evaluator::{Batch, Evaluations, Evaluator};
 mod audited;
 mod contests;
 mod endings;
+mod pool;
 mod programs;
 mod selfplay;
-mod tables;
 mod variety;
 mod verified;
 
@@ -55,12 +55,12 @@ fn quick() -> SelfPlayParams {
 fn play_with(job: &Job, concurrency: usize, cache: usize) -> (Vec<GameRecord>, Progress) {
     let caches = [(); 2].map(|()| Arc::new(EvaluationCache::new(cache)));
     let caches = if cache == 0 { &[][..] } else { &caches[..] };
-    let mut table = Table::new(job, concurrency, caches).unwrap();
+    let mut pool = GamePool::new(job, concurrency, caches).unwrap();
     let (mut hand, mut uniform) = (HandEvaluator::default(), UniformEvaluator::default());
-    let mut records = table.run(&mut [&mut hand, &mut uniform]).unwrap();
-    assert!(table.done());
+    let mut records = pool.run(&mut [&mut hand, &mut uniform]).unwrap();
+    assert!(pool.done());
     records.sort_by_key(|record| record.index);
-    (records, table.progress())
+    (records, pool.progress())
 }
 
 fn play(job: &Job) -> Vec<GameRecord> {

@@ -30,10 +30,10 @@ impl Evaluator for Unasked {
 /// Plays a match of the hand-made evaluator against a program.
 fn against(program: Program, params: MatchParams, concurrency: usize) -> Vec<GameRecord> {
     let job = match_job(params, 3);
-    let table = Table::new(&job, concurrency, &[]).unwrap();
-    let mut table = table.with_programs([None, Some(program)]);
+    let pool = GamePool::new(&job, concurrency, &[]).unwrap();
+    let mut pool = pool.with_programs([None, Some(program)]);
     let mut hand = HandEvaluator::default();
-    let mut records = table.run(&mut [&mut hand, &mut Unasked]).unwrap();
+    let mut records = pool.run(&mut [&mut hand, &mut Unasked]).unwrap();
     records.sort_by_key(|record| record.index);
     records
 }
@@ -69,14 +69,14 @@ fn a_program_moves_where_it_is_its_turn_and_is_never_evaluated_for() {
 #[test]
 fn a_program_has_either_seat_or_both() {
     let job = match_job(quick_match(), 2);
-    let table = |programs| Table::new(&job, 4, &[]).unwrap().with_programs(programs);
+    let pool = |programs| GamePool::new(&job, 4, &[]).unwrap().with_programs(programs);
     let [random, searcher] = PROGRAMS.map(Some);
     let mut hand = HandEvaluator::default();
-    let games = table([random, None]).run(&mut [&mut Unasked, &mut hand]);
+    let games = pool([random, None]).run(&mut [&mut Unasked, &mut hand]);
     let score = |record: &GameRecord| record.end.result.score_for(candidate(record).into());
     let total: i8 = games.unwrap().iter().map(score).sum();
     assert!(total <= 0, "{total}");
-    let games = table([searcher, random]).run(&mut [&mut Unasked, &mut Unasked]);
+    let games = pool([searcher, random]).run(&mut [&mut Unasked, &mut Unasked]);
     let total: i8 = games.unwrap().iter().map(score).sum();
     assert!(total > 0, "{total}");
 }
@@ -100,9 +100,9 @@ fn the_random_mover_differs_from_game_to_game() {
         seed: Seed(9),
         work,
     };
-    let table = Table::new(&job, 6, &[]).unwrap();
-    let mut table = table.with_programs([Some(Program::Random); 2]);
-    let games = table.run(&mut [&mut Unasked, &mut Unasked]).unwrap();
+    let pool = GamePool::new(&job, 6, &[]).unwrap();
+    let mut pool = pool.with_programs([Some(Program::Random); 2]);
+    let games = pool.run(&mut [&mut Unasked, &mut Unasked]).unwrap();
     let first: Vec<_> = games.iter().map(|game| game.plies[0].played).collect();
     assert!(first.iter().any(|m| *m != first[0]), "{first:?}");
 }
@@ -126,10 +126,10 @@ fn expecting_nothing_a_program_never_agrees_that_a_game_is_decided() {
 fn a_game_of_one_network_has_no_seat_for_a_program() {
     let job = self_play(quick(), 2);
     let plain = play(&job);
-    let table = Table::new(&job, 2, &[]).unwrap();
-    let mut table = table.with_programs([Some(Program::Random), None]);
+    let pool = GamePool::new(&job, 2, &[]).unwrap();
+    let mut pool = pool.with_programs([Some(Program::Random), None]);
     let mut hand = HandEvaluator::default();
-    let mut records = table.run(&mut [&mut hand]).unwrap();
+    let mut records = pool.run(&mut [&mut hand]).unwrap();
     records.sort_by_key(|record| record.index);
     assert_eq!(records, plain);
 }

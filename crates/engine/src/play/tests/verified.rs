@@ -18,7 +18,7 @@ use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{self, Backend, Opening, PairTask, selfplay_start};
 use rookery_common::puzzle::Puzzle;
 
-use super::{Job, MatchGame, Table, Work, planned};
+use super::{GamePool, Job, MatchGame, Work, planned};
 use crate::dummy::{HandEvaluator, UniformEvaluator};
 
 const SEED: Seed = Seed(77);
@@ -40,10 +40,10 @@ fn play_with_and_verify(programs: [Option<Program>; 2], work: Work, leased: &job
 }
 
 fn play_with(programs: [Option<Program>; 2], work: Work) -> Vec<GameRecord> {
-    let table = Table::new(&Job { seed: SEED, work }, 3, &[]).unwrap();
-    let mut table = table.with_programs(programs);
+    let pool = GamePool::new(&Job { seed: SEED, work }, 3, &[]).unwrap();
+    let mut pool = pool.with_programs(programs);
     let (mut hand, mut uniform) = (HandEvaluator::default(), UniformEvaluator::default());
-    let mut games = table.run(&mut [&mut hand, &mut uniform]).unwrap();
+    let mut games = pool.run(&mut [&mut hand, &mut uniform]).unwrap();
     games.sort_by_key(|game| game.index);
     games
 }

@@ -33,7 +33,7 @@ impl HeldOut {
 
 /// The buffers.
 #[derive(Debug)]
-pub struct Intake {
+pub struct ChunkIngest {
     store: GameStore,
     held_out: HeldOut,
     training: ReplayBuffer,
@@ -88,7 +88,7 @@ impl Resigning {
     }
 }
 
-impl Intake {
+impl ChunkIngest {
     /// Empty buffers over what `store` keeps; `capacity` positions are kept for training.
     pub const fn new(store: GameStore, capacity: u64, held_out: HeldOut) -> Self {
         Self {
@@ -233,13 +233,13 @@ mod tests {
         let mut bad = good.clone();
         let middle = bad.len() / 2;
         bad[middle] ^= 0xff;
-        let mut intake = Intake::new(GameStore::in_memory(), 1000, HeldOut::share(0.0));
-        let none = intake.decode(ContentHash::of(&bad), "bad", &bad).unwrap();
+        let mut ingest = ChunkIngest::new(GameStore::in_memory(), 1000, HeldOut::share(0.0));
+        let none = ingest.decode(ContentHash::of(&bad), "bad", &bad).unwrap();
         assert!(none.is_none());
-        assert_eq!(intake.skipped(), 1);
-        let decoded = intake.decode(hash, "good", &good).unwrap().unwrap();
-        intake.add(decoded);
-        assert!(intake.training().positions() > 0);
+        assert_eq!(ingest.skipped(), 1);
+        let decoded = ingest.decode(hash, "good", &good).unwrap().unwrap();
+        ingest.add(decoded);
+        assert!(ingest.training().positions() > 0);
     }
 
     #[test]
@@ -277,19 +277,19 @@ mod tests {
         }
         games.push(game(400, GameResult::Draw));
         let (hash, bytes) = testing::chunk_of(&games);
-        let mut intake = Intake::new(GameStore::in_memory(), 1000, HeldOut::share(0.0));
-        intake.decode(hash, "chunk", &bytes).unwrap();
-        assert_eq!(intake.take_resigning(), Resigning::default());
-        intake.set_resign(Some(ResignParams::default()));
-        intake.decode(hash, "chunk", &bytes).unwrap();
-        let measured = intake.take_resigning();
+        let mut ingest = ChunkIngest::new(GameStore::in_memory(), 1000, HeldOut::share(0.0));
+        ingest.decode(hash, "chunk", &bytes).unwrap();
+        assert_eq!(ingest.take_resigning(), Resigning::default());
+        ingest.set_resign(Some(ResignParams::default()));
+        ingest.decode(hash, "chunk", &bytes).unwrap();
+        let measured = ingest.take_resigning();
         assert_eq!(
             (measured.played_on, measured.resigned, measured.wrong),
             (4, 4, 1)
         );
         assert_eq!(measured.wrong_share(), Some(0.25));
         assert_eq!(
-            intake.take_resigning().wrong_share(),
+            ingest.take_resigning().wrong_share(),
             None,
             "each game counts once"
         );

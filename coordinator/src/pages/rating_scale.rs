@@ -10,14 +10,14 @@ use super::text;
 
 /// From what the ratings of a run are counted.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Scale {
+pub(super) enum RatingScale {
     /// From the first network, which is 0: ratings are differences from it, with their signs.
     First,
     /// From anchors with the Elo that they are given, in the order of their numbers.
     Given(Vec<(AnchorName, f64)>),
 }
 
-impl Scale {
+impl RatingScale {
     /// The scale on which the ratings of these networks of one run stand.
     ///
     /// The ratings themselves tell, not what anchors were given: that may have changed since they
@@ -80,7 +80,7 @@ impl Scale {
     }
 }
 
-impl fmt::Display for Scale {
+impl fmt::Display for RatingScale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::First => f.write_str("network 0 = 0"),
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn ratings_counted_from_the_first_network_have_signs() {
-        let scale = Scale::First;
+        let scale = RatingScale::First;
         assert_eq!(scale.to_string(), "network 0 = 0");
         assert_eq!(scale.rating(&of(123.4, 14.0)), "+123 ± 14");
         assert_eq!(scale.rating(&of(0.0, 0.0)), "0");
@@ -126,7 +126,7 @@ mod tests {
     fn ratings_counted_from_anchors_are_plain_and_what_is_given_says_so() {
         let name = |text: &str| text.parse().unwrap();
         let anchors = vec![(name("maia-1100"), 1100.0), (name("other"), -3.5)];
-        let scale = Scale::Given(anchors);
+        let scale = RatingScale::Given(anchors);
         assert_eq!(scale.to_string(), "maia-1100 = 1100, other = −3.5");
         assert_eq!(scale.rating(&of(1523.4, 14.0)), "1523 ± 14");
         assert_eq!(scale.rating(&of(1100.0, 0.0)), "1100 given");

@@ -1,9 +1,9 @@
-//! A rest: every thread lets go of its networks, says so, and waits for the end, its games in hand.
+//! A pause: every thread lets go of its networks, says so, and waits for the end, its games in hand.
 //!
 //! ```text
-//! Pauser --Rest--> thread: networks go, "at rest", waits ... networks are read again, games go on
+//! PauseHandle --PauseGate--> thread: networks go, "paused", waits ... networks are read again, games go on
 //!    |                                              ^
-//! Paused: waits until all are at rest, and ends it when it is dropped
+//! Paused: waits until all are paused, and ends it when it is dropped
 //! ```
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
@@ -11,39 +11,39 @@ use std::time::Duration;
 
 use super::Order;
 
-/// A handle by which all threads can be made to rest. The threads do not end before it is dropped.
+/// A handle by which all threads can be paused. The threads do not end before it is dropped.
 #[derive(Debug, Clone)]
-pub struct Pauser {
+pub struct PauseHandle {
     threads: Vec<mpsc::Sender<Order>>,
 }
 
-impl Pauser {
+impl PauseHandle {
     pub(super) const fn new(threads: Vec<mpsc::Sender<Order>>) -> Self {
         Self { threads }
     }
 
-    /// Has every thread rest after the batch that it is at.
-    #[must_use = "the rest ends when this is dropped"]
+    /// Pauses every thread after the batch that it is at.
+    #[must_use = "the pause ends when this is dropped"]
     pub fn pause(&self) -> Paused {
-        let rest = Arc::new(Rest::new(self.threads.len()));
+        let gate = Arc::new(PauseGate::new(self.threads.len()));
         for thread in &self.threads {
             // A thread ends before this handle only by a panic, and then has nothing any more.
-            if thread.send(Order::Rest(Arc::clone(&rest))).is_err() {
-                rest.note();
+            if thread.send(Order::Pause(Arc::clone(&gate))).is_err() {
+                gate.note();
             }
         }
-        Paused(rest)
+        Paused(gate)
     }
 }
 
-/// Threads that rest until this is dropped.
+/// Threads that are paused until this is dropped.
 #[derive(Debug)]
-pub struct Paused(Arc<Rest>);
+pub struct Paused(Arc<PauseGate>);
 
 impl Paused {
     /// Waits until every thread has let go of its networks; false if that takes longer than `patience`.
     pub fn wait(&self, patience: Duration) -> bool {
-        let Rest { state, changed } = &*self.0;
+        let PauseGate { state, changed } = &*self.0;
         let busy = |state: &mut State| state.busy > 0;
         let waited = changed.wait_timeout_while(lock(state), patience, busy);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -58,21 +58,21 @@ impl Drop for Paused {
     }
 }
 
-/// A rest, as threads see it.
+/// A pause, as threads see it.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(super) struct PauseGate {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Threads that are not at rest yet.
+    /// Threads that are not paused yet.
     busy: usize,
     is_over: bool,
 }
 
-impl Rest {
+impl PauseGate {
     fn new(threads: usize) -> Self {
         let state = State {
             busy: threads,
@@ -84,7 +84,7 @@ impl Rest {
         }
     }
 
-    /// Whether there is no need to rest any more.
+    /// Whether the pause is over.
     pub(super) fn is_over(&self) -> bool {
         lock(&self.state).is_over
     }
@@ -99,8 +99,8 @@ impl Rest {
     pub(super) fn wait(&self) {
         self.note();
         let state = lock(&self.state);
-        let rested = self.changed.wait_while(state, |state| !state.is_over);
-        drop(rested);
+        let paused = self.changed.wait_while(state, |state| !state.is_over);
+        drop(paused);
     }
 }
 

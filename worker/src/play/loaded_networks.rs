@@ -18,13 +18,13 @@ const POSITIONS: usize = 400_000;
 
 /// The networks in use and their caches.
 #[derive(Debug, Default)]
-pub(super) struct Library {
+pub(super) struct LoadedNetworks {
     /// By network and the backend that computes it.
-    networks: Known<(ContentHash, usize), dyn LoadedNetwork>,
-    caches: Known<ContentHash, EvaluationCache>,
+    networks: WeakMap<(ContentHash, usize), dyn LoadedNetwork>,
+    caches: WeakMap<ContentHash, EvaluationCache>,
 }
 
-impl Library {
+impl LoadedNetworks {
     /// The network of a file on the first device of a lane that computes it. The file is read unless a thread has the
     /// network there.
     pub(super) fn network(
@@ -72,15 +72,15 @@ enum LoadError {
 
 /// What is in use, by key.
 #[derive(Debug)]
-struct Known<K, T: ?Sized>(Mutex<HashMap<K, Weak<T>>>);
+struct WeakMap<K, T: ?Sized>(Mutex<HashMap<K, Weak<T>>>);
 
-impl<K, T: ?Sized> Default for Known<K, T> {
+impl<K, T: ?Sized> Default for WeakMap<K, T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<K: Eq + Hash, T: ?Sized> Known<K, T> {
+impl<K: Eq + Hash, T: ?Sized> WeakMap<K, T> {
     /// The value of a key, made if it is not there. Concurrent callers wait, so that nothing is made twice.
     fn get_or<E>(&self, key: K, make: impl FnOnce() -> Result<Arc<T>, E>) -> Result<Arc<T>, E> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_is_in_use_is_made_once_and_gone_with_its_last_user() {
-        let known = Known::<ContentHash, u32>::default();
+        let known = WeakMap::<ContentHash, u32>::default();
         let network = ContentHash::of(b"network");
         let get =
             |number: Result<u32, &'static str>| known.get_or(network, || number.map(Arc::new));

@@ -1,4 +1,4 @@
-//! A thread's share of a job, as the engine takes it.
+//! A thread's shard of a job, as the engine takes it.
 
 use std::num::NonZeroUsize;
 
@@ -7,35 +7,35 @@ use rookery_common::protocol::audits::AuditTask;
 use rookery_common::protocol::jobs::{Job, OpeningError, PairTask, Work, selfplay_start};
 use rookery_engine::{AuditedGame, MatchGame, Planned};
 
-use super::part::Part;
+use super::job_guard::JobGuard;
 
 /// Divides games among threads in proportion to those that each plays at once, in turns.
 pub(super) fn divide(games: &[u32], at_once: &[NonZeroUsize]) -> Vec<Vec<u32>> {
-    let mut shares = vec![Vec::new(); at_once.len()];
+    let mut shards = vec![Vec::new(); at_once.len()];
     for game in games {
         // How full the thread would be with one more.
         let filled =
-            |place: &usize| (shares[*place].len() + 1) as f64 / at_once[*place].get() as f64;
-        let emptiest = (0..shares.len()).min_by(|a, b| filled(a).total_cmp(&filled(b)));
+            |place: &usize| (shards[*place].len() + 1) as f64 / at_once[*place].get() as f64;
+        let emptiest = (0..shards.len()).min_by(|a, b| filled(a).total_cmp(&filled(b)));
         if let Some(place) = emptiest {
-            shares[place].push(*game);
+            shards[place].push(*game);
         }
     }
-    shares
+    shards
 }
 
-/// Some games of an assignment.
+/// Some games of a job.
 #[derive(Debug)]
-pub(super) struct Share {
-    pub(super) assignment: Part,
+pub(super) struct JobShard {
+    pub(super) work: JobGuard,
     pub(super) games: Vec<u32>,
     /// The most memory that one of them takes, in bytes.
     pub(super) bytes: u64,
 }
 
-/// A share that cannot be played.
+/// A shard that cannot be played.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ShareError {
+pub(super) enum ShardError {
     /// A game is not one of the job's.
     #[error("game {0} is not one of the job's")]
     Index(u32),
@@ -45,7 +45,7 @@ pub(super) enum ShareError {
 }
 
 /// The job with only these games.
-pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, ShareError> {
+pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, ShardError> {
     let work = match &job.work {
         Work::SelfPlay {
             params,
@@ -56,10 +56,10 @@ pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, Shar
             params: params.clone(),
             games: planned(games, |index| {
                 if index >= *all {
-                    return Err(ShareError::Index(index));
+                    return Err(ShardError::Index(index));
                 }
                 selfplay_start(openings, index)
-                    .map_err(|source| ShareError::Opening { index, source })
+                    .map_err(|source| ShardError::Opening { index, source })
             })?,
         },
         Work::Puzzles {
@@ -70,7 +70,7 @@ pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, Shar
                 puzzles
                     .get(index as usize)
                     .cloned()
-                    .ok_or(ShareError::Index(index))
+                    .ok_or(ShardError::Index(index))
             })?,
         },
         Work::Match { params, pairs, .. } => rookery_engine::Work::Match {
@@ -90,8 +90,8 @@ pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, Shar
 
 fn planned<G>(
     games: &[u32],
-    game: impl Fn(u32) -> Result<G, ShareError>,
-) -> Result<Vec<Planned<G>>, ShareError> {
+    game: impl Fn(u32) -> Result<G, ShardError>,
+) -> Result<Vec<Planned<G>>, ShardError> {
     games
         .iter()
         .map(|index| {
@@ -104,16 +104,16 @@ fn planned<G>(
 }
 
 /// Game `i` of an audit is task `i`.
-fn audited_game(tasks: &[AuditTask], index: u32) -> Result<AuditedGame, ShareError> {
-    let task = tasks.get(index as usize).ok_or(ShareError::Index(index))?;
-    AuditedGame::of(task).map_err(|source| ShareError::Opening { index, source })
+fn audited_game(tasks: &[AuditTask], index: u32) -> Result<AuditedGame, ShardError> {
+    let task = tasks.get(index as usize).ok_or(ShardError::Index(index))?;
+    AuditedGame::of(task).map_err(|source| ShardError::Opening { index, source })
 }
 
 /// Game `2i` of a match is pair `i` with the candidate as White, game `2i + 1` as Black.
-fn match_game(pairs: &[PairTask], index: u32) -> Result<MatchGame, ShareError> {
+fn match_game(pairs: &[PairTask], index: u32) -> Result<MatchGame, ShardError> {
     let task = pairs
         .get(index as usize / 2)
-        .ok_or(ShareError::Index(index))?;
+        .ok_or(ShardError::Index(index))?;
     let candidate = if index.is_multiple_of(2) {
         Side::White
     } else {
@@ -122,7 +122,7 @@ fn match_game(pairs: &[PairTask], index: u32) -> Result<MatchGame, ShareError> {
     let start = task
         .opening
         .start()
-        .map_err(|source| ShareError::Opening { index, source })?;
+        .map_err(|source| ShardError::Opening { index, source })?;
     Ok(MatchGame {
         pair: task.pair,
         candidate,
@@ -143,10 +143,10 @@ mod tests {
     #[test]
     fn threads_alike_get_games_in_turn_and_others_in_proportion() {
         assert_eq!(divided(5, &[8, 8]), [vec![0, 2, 4], vec![1, 3]]);
-        let shares = divided(90, &[64, 64, 16]);
-        let counts: Vec<usize> = shares.iter().map(Vec::len).collect();
+        let shards = divided(90, &[64, 64, 16]);
+        let counts: Vec<usize> = shards.iter().map(Vec::len).collect();
         assert_eq!(counts, [40, 40, 10]);
-        let mut all = shares.concat();
+        let mut all = shards.concat();
         all.sort_unstable();
         assert!(all.into_iter().eq(0..90), "each once");
         // A few games go to the thread that has most of them at once.

@@ -1,4 +1,4 @@
-//! One network on a thread: it answers the batches of all tables that ask it as one.
+//! One network on a thread: it answers the batches of all pools that ask it as one.
 
 use std::sync::Arc;
 
@@ -7,41 +7,41 @@ use rookery_engine::{
     Backend, BackendError, Batch, EvaluationCache, Evaluations, Evaluator, EvaluatorError,
 };
 
-use super::library::{Library, OnDevice};
+use super::loaded_networks::{LoadedNetworks, OnDevice};
 use crate::device_pool::DevicePool;
 use crate::networks::NetworkFile;
 
 /// A network to be asked.
-pub(super) struct Desk {
+pub(super) struct NetworkBatcher {
     pub(super) network: ContentHash,
     pub(super) cache: Arc<EvaluationCache>,
     file: NetworkFile,
-    /// None after a rest or a failure, until the desk is opened again.
+    /// None after a pause or a failure, until the batcher is opened again.
     evaluator: Option<Box<dyn Evaluator + Send>>,
     /// What computes.
     backend: Arc<dyn Backend>,
-    /// The questions of several tables.
+    /// The questions of several pools.
     merged: Batch,
     answer: Evaluations,
 }
 
-/// A table's question to a desk, and where the answer goes.
+/// A pool's question to a batcher, and where the answer goes.
 pub(super) struct Question<'a> {
     pub(super) batch: &'a Batch,
     pub(super) answer: &'a mut Evaluations,
 }
 
-impl Desk {
+impl NetworkBatcher {
     /// Loads a network, unless another thread has it.
     pub(super) fn open(
         file: &NetworkFile,
         devices: &DevicePool,
         lane: usize,
-        library: &Library,
+        loaded: &LoadedNetworks,
     ) -> Result<Self, BackendError> {
-        let OnDevice { backend, network } = library.network(file, devices, lane)?;
+        let OnDevice { backend, network } = loaded.network(file, devices, lane)?;
         let evaluator = network.evaluator();
-        let cache = library.cache(file.hash);
+        let cache = loaded.cache(file.hash);
         let merged = Batch::new(evaluator.input(), evaluator.policy());
         let answer = Evaluations::default();
         Ok(Self {
@@ -60,21 +60,21 @@ impl Desk {
         self.evaluator = None;
     }
 
-    /// Loads the network again if the desk was closed.
+    /// Loads the network again if the batcher was closed.
     pub(super) fn reopen(
         &mut self,
         devices: &DevicePool,
         lane: usize,
-        library: &Library,
+        loaded: &LoadedNetworks,
     ) -> Result<(), BackendError> {
         if self.evaluator.is_none() {
-            let OnDevice { backend, network } = library.network(&self.file, devices, lane)?;
+            let OnDevice { backend, network } = loaded.network(&self.file, devices, lane)?;
             (self.backend, self.evaluator) = (backend, Some(network.evaluator()));
         }
         Ok(())
     }
 
-    /// Lets go of the network, which could not be computed; the desk opens again with what computes it from now on.
+    /// Lets go of the network, which could not be computed; the batcher opens again with what computes it from now on.
     pub(super) fn fail(
         &mut self,
         devices: &DevicePool,

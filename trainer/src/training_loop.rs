@@ -9,11 +9,11 @@ use crate::buffer::{Mixture, Window};
 use crate::learner::Learner;
 use crate::pipeline::{BatchPlan, Prefetcher, Sampled, Sampler, encode_batch};
 
-mod feed;
-mod meter;
+mod device_prefetch;
+mod loss_meter;
 
-pub use feed::Feed;
-pub use meter::Meter;
+pub use device_prefetch::DevicePrefetch;
+pub use loss_meter::LossMeter;
 
 /// Steps over which logged losses are means.
 pub const LOG_EVERY: u64 = 10;
@@ -23,7 +23,7 @@ const VALIDATION_POSITIONS: usize = 2048;
 
 /// What all steps of a candidate have in common.
 #[derive(Debug, Clone)]
-pub struct Course {
+pub struct StepPlan {
     /// The batches.
     pub plan: BatchPlan,
     /// Which positions they hold.
@@ -38,11 +38,11 @@ pub struct Course {
     pub threads: usize,
 }
 
-/// A course that has begun.
+/// A plan that has begun.
 #[derive(Debug)]
-pub struct Lessons {
-    course: Course,
-    feed: Feed,
+pub struct TrainingLoop {
+    plan: StepPlan,
+    batches: DevicePrefetch,
     next: u64,
     end: u64,
 }
@@ -62,7 +62,7 @@ pub struct StepReport {
     pub positions: usize,
 }
 
-impl Course {
+impl StepPlan {
     /// Begins the steps with these batch numbers on windows that are not empty.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Course {
         self,
         mixture: &Mixture,
         numbers: std::ops::Range<u64>,
-    ) -> anyhow::Result<Lessons> {
+    ) -> anyhow::Result<TrainingLoop> {
         anyhow::ensure!(!mixture.is_empty(), "there are no positions to train on");
         let (next, end) = (numbers.start, numbers.end);
         let source = Sampled {
@@ -82,16 +82,16 @@ impl Course {
         };
         let batches = Prefetcher::start(source, numbers, self.threads)
             .context("cannot start the threads that encode positions")?;
-        Ok(Lessons {
-            course: self,
-            feed: Feed::new(batches),
+        Ok(TrainingLoop {
+            plan: self,
+            batches: DevicePrefetch::new(batches),
             next,
             end,
         })
     }
 }
 
-impl Lessons {
+impl TrainingLoop {
     /// Takes the next step; none after the last.
     ///
     /// # Errors
@@ -101,12 +101,12 @@ impl Lessons {
         if self.next == self.end {
             return Ok(None);
         }
-        let before = self.course.first_step + self.next;
+        let before = self.plan.first_step + self.next;
         let rate = self
-            .course
+            .plan
             .rate
-            .at(before.saturating_sub(self.course.rate_from));
-        let stepped = self.feed.step(learner, rate);
+            .at(before.saturating_sub(self.plan.rate_from));
+        let stepped = self.batches.step(learner, rate);
         let stepped = stepped.map_err(|error| self.explain(error))?;
         let (losses, positions) = stepped.context("a thread that encodes positions has failed")?;
         let number = self.next;
@@ -123,7 +123,7 @@ impl Lessons {
     fn explain(&self, error: TrainError) -> anyhow::Error {
         anyhow::Error::from(error).context(format!(
             "training stopped at batch {} of candidate {}",
-            self.next, self.course.sampler.candidate
+            self.next, self.plan.sampler.candidate
         ))
     }
 }
@@ -142,11 +142,11 @@ pub fn validate(
     learner: &mut Learner,
     window: &Window,
     plan: &BatchPlan,
-) -> anyhow::Result<Option<Meter>> {
+) -> anyhow::Result<Option<LossMeter>> {
     if window.is_empty() {
         return Ok(None);
     }
-    let mut meter = Meter::default();
+    let mut meter = LossMeter::default();
     let sampler = Sampler {
         seed: 0,
         candidate: 0,
@@ -169,7 +169,7 @@ pub fn validate_candidate(
     learner: &Learner,
     window: &Window,
     plan: &BatchPlan,
-) -> anyhow::Result<Option<Meter>> {
+) -> anyhow::Result<Option<LossMeter>> {
     validate(&mut learner.averaged()?, window, plan)
 }
 

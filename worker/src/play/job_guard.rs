@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use super::{Assignment, PlayEvent};
+use super::{JobWork, PlayEvent};
 
 /// Where threads tell what happens.
 #[derive(Clone)]
@@ -29,37 +29,37 @@ impl fmt::Debug for Events {
 /// A thread's part in a job. The thread leaves the job when this is dropped, however that comes
 /// about: a thread that has panicked must not hold a job for ever.
 #[derive(Debug)]
-pub(super) struct Part {
-    assignment: Arc<Assignment>,
+pub(super) struct JobGuard {
+    work: Arc<JobWork>,
     events: Events,
 }
 
-impl Part {
-    pub(super) const fn new(assignment: Arc<Assignment>, events: Events) -> Self {
-        Self { assignment, events }
+impl JobGuard {
+    pub(super) const fn new(work: Arc<JobWork>, events: Events) -> Self {
+        Self { work, events }
     }
 }
 
-impl Deref for Part {
-    type Target = Assignment;
+impl Deref for JobGuard {
+    type Target = JobWork;
 
-    fn deref(&self) -> &Assignment {
-        &self.assignment
+    fn deref(&self) -> &JobWork {
+        &self.work
     }
 }
 
-impl Drop for Part {
+impl Drop for JobGuard {
     fn drop(&mut self) {
-        if self.assignment.gauge.leave() {
-            self.events.tell(PlayEvent::Left(self.assignment.job.id));
+        if self.work.counters.leave() {
+            self.events.tell(PlayEvent::Left(self.work.job.id));
         }
     }
 }
 
 /// Tells of a thread that ends by a panic.
-pub(super) struct Watch(pub(super) Events);
+pub(super) struct PanicReport(pub(super) Events);
 
-impl Drop for Watch {
+impl Drop for PanicReport {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.tell(PlayEvent::Died);

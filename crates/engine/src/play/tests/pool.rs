@@ -4,39 +4,39 @@ use super::*;
 
 #[test]
 fn stopping_finishes_the_games_in_hand() {
-    let mut table = Table::new(&self_play(quick(), 10), 2, &[]).unwrap();
+    let mut pool = GamePool::new(&self_play(quick(), 10), 2, &[]).unwrap();
     let mut evaluator = HandEvaluator::default();
     let mut batches = [Batch::new(evaluator.input(), evaluator.policy())];
-    table.gather(&mut batches);
+    pool.gather(&mut batches);
     assert_eq!(batches[0].len(), 2);
-    table.stop_new();
+    pool.stop_new();
     let mut answer = Evaluations::default();
     evaluator.evaluate(&batches[0], &mut answer).unwrap();
-    table.apply(&[answer]).unwrap();
-    assert_eq!(table.run(&mut [&mut evaluator]).unwrap().len(), 2);
-    assert!(table.done());
+    pool.apply(&[answer]).unwrap();
+    assert_eq!(pool.run(&mut [&mut evaluator]).unwrap().len(), 2);
+    assert!(pool.done());
 }
 
 #[test]
 fn answers_that_do_not_fit_are_refused_and_can_be_repeated() {
-    let mut table = Table::new(&self_play(quick(), 2), 2, &[]).unwrap();
+    let mut pool = GamePool::new(&self_play(quick(), 2), 2, &[]).unwrap();
     let mut evaluator = HandEvaluator::default();
     let mut batches = [Batch::new(evaluator.input(), evaluator.policy())];
-    table.gather(&mut batches);
+    pool.gather(&mut batches);
     let mut answer = Evaluations::default();
-    assert!(table.apply(&[]).is_err());
-    assert!(table.apply(&[answer.clone()]).is_err());
+    assert!(pool.apply(&[]).is_err());
+    assert!(pool.apply(&[answer.clone()]).is_err());
     evaluator.evaluate(&batches[0], &mut answer).unwrap();
     let mut bad = answer.clone();
     bad.logits[3] = f32::NAN;
-    assert!(table.apply(&[bad]).is_err());
-    table.apply(&[answer]).unwrap();
-    assert_eq!(table.run(&mut [&mut evaluator]).unwrap().len(), 2);
+    assert!(pool.apply(&[bad]).is_err());
+    pool.apply(&[answer]).unwrap();
+    assert_eq!(pool.run(&mut [&mut evaluator]).unwrap().len(), 2);
 }
 
 #[test]
 fn bad_jobs_are_refused() {
-    let refused = |job: &Job| Table::new(job, 1, &[]).map(drop).unwrap_err();
+    let refused = |job: &Job| GamePool::new(job, 1, &[]).map(drop).unwrap_err();
     let start = |fen: &str| GameStart {
         fen: Some(fen.into()),
         moves: vec![],

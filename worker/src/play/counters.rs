@@ -8,7 +8,7 @@ use super::watched::Watched;
 
 /// What was played since the start, all jobs together.
 #[derive(Debug, Default)]
-pub struct Gauge {
+pub struct Counters {
     /// Positions evaluated by networks.
     pub evaluations: AtomicU64,
     /// Evaluations that a cache made needless.
@@ -34,7 +34,7 @@ pub enum Control {
 
 /// How far one job is.
 #[derive(Debug, Default)]
-pub struct JobGauge {
+pub struct JobCounters {
     positions: AtomicU64,
     unstarted: AtomicUsize,
     in_hand: AtomicUsize,
@@ -44,7 +44,7 @@ pub struct JobGauge {
     pub(super) watched: Option<Watched>,
 }
 
-impl JobGauge {
+impl JobCounters {
     /// The counters of a job whose games people may watch.
     pub fn shared() -> Self {
         Self {
@@ -122,22 +122,22 @@ mod tests {
 
     #[test]
     fn orders_only_get_stronger() {
-        let gauge = JobGauge::default();
-        assert_eq!(gauge.control(), Control::Play);
-        gauge.order(Control::Drop);
-        gauge.order(Control::FinishInHand);
-        assert_eq!(gauge.control(), Control::Drop);
+        let counters = JobCounters::default();
+        assert_eq!(counters.control(), Control::Play);
+        counters.order(Control::Drop);
+        counters.order(Control::FinishInHand);
+        assert_eq!(counters.control(), Control::Drop);
     }
 
     #[test]
     fn games_are_counted_and_the_last_thread_is_told_so() {
-        let gauge = JobGauge::default();
-        gauge.begin(10, 2);
-        gauge.add_started(4);
-        assert_eq!((gauge.unstarted(), gauge.in_hand()), (6, 4));
-        gauge.add_finished(3);
-        assert_eq!((gauge.unstarted(), gauge.in_hand()), (6, 1));
-        assert!(!gauge.leave());
-        assert!(gauge.leave());
+        let counters = JobCounters::default();
+        counters.begin(10, 2);
+        counters.add_started(4);
+        assert_eq!((counters.unstarted(), counters.in_hand()), (6, 4));
+        counters.add_finished(3);
+        assert_eq!((counters.unstarted(), counters.in_hand()), (6, 1));
+        assert!(!counters.leave());
+        assert!(counters.leave());
     }
 }

@@ -7,7 +7,7 @@ use crate::pipeline::Prefetcher;
 
 /// Batches, and the one among them that lies on the device already.
 #[derive(Debug)]
-pub struct Feed {
+pub struct DevicePrefetch {
     batches: Prefetcher,
     ready: Option<Ready>,
 }
@@ -19,7 +19,7 @@ struct Ready {
     positions: usize,
 }
 
-impl Feed {
+impl DevicePrefetch {
     /// Batches of which none has been taken.
     pub const fn new(batches: Prefetcher) -> Self {
         Self {

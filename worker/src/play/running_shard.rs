@@ -1,18 +1,18 @@
-//! A share of a job being played: a table, its batches and their answers.
+//! A shard of a job being played: a pool, its batches and their answers.
 
 use rookery_common::ids::{ContentHash, JobId};
-use rookery_engine::{Batch, Evaluations, EvaluatorError, Progress, Table};
+use rookery_engine::{Batch, Evaluations, EvaluatorError, GamePool, Progress};
 
 use super::GameSink;
-use super::gauge::{Control, Gauge};
-use super::part::Part;
-use super::share::Share;
+use super::counters::{Control, Counters};
+use super::job_guard::JobGuard;
+use super::shard::JobShard;
 
-/// A running share.
-pub(super) struct Sitting {
-    pub(super) assignment: Part,
-    pub(super) table: Table,
-    /// Games of the share.
+/// A running shard.
+pub(super) struct RunningShard {
+    pub(super) work: JobGuard,
+    pub(super) pool: GamePool,
+    /// Games of the shard.
     games: u64,
     /// The most memory that one of them takes, in bytes.
     pub(super) bytes: u64,
@@ -25,15 +25,15 @@ pub(super) struct Sitting {
     control: Control,
 }
 
-impl Sitting {
-    pub(super) fn new(share: Share, table: Table, batches: Vec<Batch>) -> Self {
+impl RunningShard {
+    pub(super) fn new(shard: JobShard, pool: GamePool, batches: Vec<Batch>) -> Self {
         let answers = vec![Evaluations::default(); batches.len()];
         let (reported, control) = (Progress::default(), Control::Play);
         Self {
-            assignment: share.assignment,
-            table,
-            games: share.games.len() as u64,
-            bytes: share.bytes,
+            work: shard.work,
+            pool,
+            games: shard.games.len() as u64,
+            bytes: shard.bytes,
             batches,
             answers,
             asked: false,
@@ -43,12 +43,12 @@ impl Sitting {
     }
 
     pub(super) fn job(&self) -> JobId {
-        self.assignment.job.id
+        self.work.job.id
     }
 
-    /// The places at which a network plays in this sitting's job.
+    /// The places at which a network plays in this shard's job.
     pub(super) fn seats_of(&self, network: ContentHash) -> impl Iterator<Item = usize> + '_ {
-        let networks = self.assignment.networks.iter().enumerate();
+        let networks = self.work.networks.iter().enumerate();
         networks
             .filter(move |(_, file)| file.hash == network)
             .map(|(seat, _)| seat)
@@ -57,7 +57,7 @@ impl Sitting {
     /// Lets every game go on to its next evaluation, unless it waits for one.
     pub(super) fn gather(&mut self) {
         if !self.asked {
-            self.table.gather(&mut self.batches);
+            self.pool.gather(&mut self.batches);
             self.asked = true;
         }
     }
@@ -65,62 +65,60 @@ impl Sitting {
     /// Gives every game its answer.
     pub(super) fn apply(&mut self) -> Result<(), EvaluatorError> {
         self.asked = false;
-        self.table.apply(&self.answers)
+        self.pool.apply(&self.answers)
     }
 
-    /// How many of a thread's games this sitting needs: those in hand, or as many as it may have
+    /// How many of a thread's games this shard needs: those in hand, or as many as it may have
     /// if it has more to begin.
     pub(super) fn need(&self, allowed: usize) -> usize {
-        if self.table.progress().started < self.games && self.control == Control::Play {
-            allowed.max(self.table.running())
+        if self.pool.progress().started < self.games && self.control == Control::Play {
+            allowed.max(self.pool.running())
         } else {
-            self.table.running()
+            self.pool.running()
         }
     }
 
-    /// Obeys the job's control; whether the sitting goes on.
+    /// Obeys the job's control; whether the shard goes on.
     pub(super) fn obey(&mut self) -> bool {
-        let control = self.assignment.gauge.control();
+        let control = self.work.counters.control();
         if control != self.control {
             self.control = control;
-            self.table.stop_new();
+            self.pool.stop_new();
         }
-        control != Control::Drop && !self.table.done()
+        control != Control::Drop && !self.pool.done()
     }
 
     /// Hands finished games on and moves the counters.
-    pub(super) fn report(&mut self, sink: &impl GameSink, gauge: &Gauge) {
+    pub(super) fn report(&mut self, sink: &impl GameSink, counters: &Counters) {
         use std::sync::atomic::Ordering::Relaxed;
 
         let job = self.job();
-        let watched = self.assignment.gauge.watched.as_ref();
-        for game in self.table.finished() {
+        let watched = self.work.counters.watched.as_ref();
+        for game in self.pool.finished() {
             if let Some(watched) = watched {
                 watched.note_end(game.index, &game.plies);
             }
             sink.keep(job, Box::new(game));
         }
         if let Some(watched) = watched {
-            watched.note(self.table.games_in_hand());
+            watched.note(self.pool.games_in_hand());
         }
-        let (now, before) = (self.table.progress(), self.reported);
-        gauge
+        let (now, before) = (self.pool.progress(), self.reported);
+        counters
             .games
             .fetch_add(now.finished - before.finished, Relaxed);
-        gauge
+        counters
             .positions
             .fetch_add(now.positions - before.positions, Relaxed);
-        gauge
+        counters
             .cache_hits
             .fetch_add(now.cache_hits - before.cache_hits, Relaxed);
-        self.assignment
-            .gauge
+        self.work
+            .counters
             .add_positions(now.positions - before.positions);
-        self.assignment
-            .gauge
-            .add_started(now.started - before.started);
-        self.assignment
-            .gauge
+        self.work.counters.add_started(now.started - before.started);
+        self.work
+            .counters
             .add_finished(now.finished - before.finished);
         self.reported = now;
     }

@@ -10,7 +10,7 @@ use crate::metrics::{Values, values};
 
 /// Mean losses over some steps, and how fast they went.
 #[derive(Debug, Clone, Copy)]
-pub struct Meter {
+pub struct LossMeter {
     since: Instant,
     steps: u64,
     positions: usize,
@@ -23,7 +23,7 @@ pub struct Meter {
     gradient: f64,
 }
 
-impl Default for Meter {
+impl Default for LossMeter {
     fn default() -> Self {
         let (since, zero) = (Instant::now(), 0.0);
         let [policy, value, l2, accuracy, gradient] = [zero; 5];
@@ -41,7 +41,7 @@ impl Default for Meter {
     }
 }
 
-impl Meter {
+impl LossMeter {
     /// Counts the losses of `positions` positions.
     pub fn add(&mut self, losses: &Losses, positions: usize) {
         let weight = positions as f64;
@@ -120,7 +120,7 @@ impl Meter {
     }
 }
 
-impl fmt::Display for Meter {
+impl fmt::Display for LossMeter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (policy, value) = (self.policy(), self.value());
         let (accuracy, speed) = (100.0 * self.accuracy(), self.speed());

@@ -14,15 +14,15 @@ use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::ChunkRow;
 use rookery_common::text::quantity;
 
+use super::chunk_ingest::{ChunkGames, ChunkIngest};
 use super::chunks::ChunkFolder;
-use super::holds::Holds;
-use super::intake::{ChunkGames, Intake};
+use super::excluded_chunks::ExcludedChunks;
 use super::ledger::{Ledger, is_training};
 use crate::api::{CallError, Client};
 
 /// The ledger's copy, the chunks, and how far they have been taken into the buffers.
 #[derive(Debug)]
-pub struct Follower {
+pub struct LedgerSync {
     ledger: Ledger,
     chunks: ChunkFolder,
     /// Rows that are in the buffers, or older than these need.
@@ -30,7 +30,7 @@ pub struct Follower {
     /// How long chunks wait for audits before they are taken.
     delay: Duration,
     /// Chunks that the coordinator holds out of training at present.
-    holds: Holds,
+    holds: ExcludedChunks,
     /// Whether a chunk that was taken has been held since, or one that was passed over let go.
     stale: bool,
     /// Positions for training in the rows that a restored ledger has left, until somebody asks.
@@ -51,10 +51,15 @@ fn has_come_by(row: &ChunkRow, time: Timestamp) -> bool {
         .map_or(true, |accepted| accepted <= time)
 }
 
-impl Follower {
+impl LedgerSync {
     /// Nothing is in the buffers yet. Chunks are taken once the coordinator has had them for `delay`, by this machine's
     /// clock: what audits find meanwhile is never trained on.
-    pub const fn new(ledger: Ledger, chunks: ChunkFolder, holds: Holds, delay: Duration) -> Self {
+    pub const fn new(
+        ledger: Ledger,
+        chunks: ChunkFolder,
+        holds: ExcludedChunks,
+        delay: Duration,
+    ) -> Self {
         Self {
             ledger,
             chunks,
@@ -193,16 +198,16 @@ impl Follower {
     }
 
     /// Fills the buffers anew if holds have changed what belongs into them.
-    async fn renew(&mut self, client: &Client, intake: &mut Intake) -> anyhow::Result<()> {
+    async fn renew(&mut self, client: &Client, ingest: &mut ChunkIngest) -> anyhow::Result<()> {
         if self.stale {
-            let capacity = intake.capacity();
-            intake.clear();
-            self.refill(client, intake, self.taken_until(), capacity)
+            let capacity = ingest.capacity();
+            ingest.clear();
+            self.refill(client, ingest, self.taken_until(), capacity)
                 .await?;
             tracing::info!(
                 "the coordinator holds {} out of training; the window has {}",
                 quantity(self.holds.count(), "chunk"),
-                quantity(intake.training().positions(), "position")
+                quantity(ingest.training().positions(), "position")
             );
         }
         Ok(())
@@ -217,7 +222,7 @@ impl Follower {
     pub async fn refill(
         &mut self,
         client: &Client,
-        intake: &mut Intake,
+        ingest: &mut ChunkIngest,
         until: i64,
         capacity: u64,
     ) -> anyhow::Result<()> {
@@ -232,8 +237,8 @@ impl Follower {
             if positions >= capacity {
                 break;
             }
-            if let Some(chunk) = self.games(client, intake, row).await? {
-                positions += if intake.trains_on(row.hash) {
+            if let Some(chunk) = self.games(client, ingest, row).await? {
+                positions += if ingest.trains_on(row.hash) {
                     chunk.positions()
                 } else {
                     0
@@ -244,10 +249,10 @@ impl Follower {
         newest_first
             .into_iter()
             .rev()
-            .for_each(|chunk| intake.add(chunk));
+            .for_each(|chunk| ingest.add(chunk));
         self.taken = end;
         self.stale = false;
-        intake.sweep()
+        ingest.sweep()
     }
 
     /// Takes the rows that were not taken yet and are old enough into the buffers, fetching chunks that are missing.
@@ -257,8 +262,12 @@ impl Follower {
     ///
     /// If the coordinator refuses for another reason than that a chunk is gone, the user stops, or
     /// a file cannot be read or written.
-    pub async fn take_new(&mut self, client: &Client, intake: &mut Intake) -> anyhow::Result<()> {
-        self.renew(client, intake).await?;
+    pub async fn take_new(
+        &mut self,
+        client: &Client,
+        ingest: &mut ChunkIngest,
+    ) -> anyhow::Result<()> {
+        self.renew(client, ingest).await?;
         let newest = Timestamp::now().checked_sub(self.delay);
         let newest = newest.unwrap_or(Timestamp::MIN);
         while let Some(row) = self.ledger.rows().get(self.taken)
@@ -266,13 +275,13 @@ impl Follower {
         {
             if is_training(row)
                 && !self.holds.has(row.hash)
-                && let Some(chunk) = self.games(client, intake, row).await?
+                && let Some(chunk) = self.games(client, ingest, row).await?
             {
-                intake.add(chunk);
+                ingest.add(chunk);
             }
             self.taken += 1;
         }
-        intake.sweep()
+        ingest.sweep()
     }
 
     /// The games of a chunk: those that were decoded before, or else from its bytes; none if it
@@ -280,14 +289,14 @@ impl Follower {
     async fn games(
         &self,
         client: &Client,
-        intake: &mut Intake,
+        ingest: &mut ChunkIngest,
         row: &ChunkRow,
     ) -> anyhow::Result<Option<ChunkGames>> {
-        if let Some(games) = intake.kept(row.hash) {
+        if let Some(games) = ingest.kept(row.hash) {
             return Ok(Some(games));
         }
         match self.fetch(client, row).await? {
-            Some(bytes) => intake.decode(row.hash, &format!("chunk {}", row.hash), &bytes),
+            Some(bytes) => ingest.decode(row.hash, &format!("chunk {}", row.hash), &bytes),
             None => Ok(None),
         }
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// The chunks that are held.
 #[derive(Debug)]
-pub struct Holds {
+pub struct ExcludedChunks {
     path: PathBuf,
     known: Known,
 }
@@ -24,7 +24,7 @@ struct Known {
     held: BTreeSet<ContentHash>,
 }
 
-impl Holds {
+impl ExcludedChunks {
     /// Reads what is known from a file; without one, or where it is damaged, nothing is, and the
     /// coordinator is asked for all.
     ///
@@ -117,21 +117,21 @@ mod tests {
             reason: String::new(),
             at: String::new(),
         };
-        let mut holds = Holds::open(&path).unwrap();
+        let mut holds = ExcludedChunks::open(&path).unwrap();
         assert!(holds.follow(&row(1, b"a", true)));
         assert!(!holds.follow(&row(2, b"a", true)), "it is held already");
         assert!(holds.follow(&row(3, b"b", true)));
         assert!(holds.follow(&row(4, b"a", false)));
         holds.reach(4).unwrap();
-        let mut again = Holds::open(&path).unwrap();
+        let mut again = ExcludedChunks::open(&path).unwrap();
         assert_eq!((again.until(), again.count()), (4, 1));
         assert!(again.has(ContentHash::of(b"b")) && !again.has(ContentHash::of(b"a")));
         again.reach(4).unwrap();
         again.forget().unwrap();
-        let mut forgotten = Holds::open(&path).unwrap();
+        let mut forgotten = ExcludedChunks::open(&path).unwrap();
         assert_eq!((forgotten.until(), forgotten.count()), (0, 0));
         forgotten.reach(4).unwrap();
         std::fs::write(&path, b"{").unwrap();
-        assert_eq!(Holds::open(&path).unwrap().until(), 0);
+        assert_eq!(ExcludedChunks::open(&path).unwrap().until(), 0);
     }
 }

@@ -26,8 +26,8 @@ use shakmaty::Move;
 use super::choose::sample;
 use super::job::{GamePlan, PlanKind};
 use super::judges::Judges;
+use super::pool::GameInHand;
 use super::rules::Rules;
-use super::table::GameInHand;
 use crate::evaluator::{Evaluations, Wdl};
 use crate::players::ProgramPlayer;
 use crate::search::{self, Budget, Limits, Pending, Search, Summary};
@@ -35,7 +35,7 @@ use crate::tree::Tree;
 
 /// A game with its searches: one for both sides, or one for each network of a match.
 #[derive(Debug)]
-pub(super) struct Slot {
+pub(super) struct GameDriver {
     index: u32,
     seed: Seed,
     kind: PlanKind,
@@ -61,16 +61,16 @@ enum Phase {
     Searching(Effort),
 }
 
-/// Why a slot stopped.
+/// Why a driver stopped.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum Step {
     /// A leaf waits for its evaluation.
-    Waits,
+    NeedsEvaluation,
     /// The game is over.
     Over(Box<GameRecord>),
 }
 
-/// What the slots of a table share while they work, one at a time: memory, and the judges.
+/// What the drivers of a pool share while they work, one at a time: memory, and the judges.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     search: search::Scratch,
@@ -78,8 +78,8 @@ pub(super) struct Scratch {
     pub(super) judges: Judges,
 }
 
-impl Slot {
-    /// A slot that plays this game; `used` is an earlier game's slot whose memory it takes over.
+impl GameDriver {
+    /// A driver that plays this game; `used` is an earlier game's driver whose memory it takes over.
     pub(super) fn new(plan: GamePlan, seed: Seed, rules: &Rules, used: Option<Self>) -> Self {
         let mut rng = game_rng(seed);
         let two = match plan.kind {
@@ -88,7 +88,7 @@ impl Slot {
             PlanKind::SelfPlay | PlanKind::Puzzle { .. } => false,
         };
         let seats = if two { 2 } else { 1 };
-        let mut searches = used.map(|slot| slot.searches).unwrap_or_default();
+        let mut searches = used.map(|driver| driver.searches).unwrap_or_default();
         searches.resize_with(seats, Search::default);
         searches.iter_mut().for_each(Search::reset);
         let mut play_on = rules.game.draw_play_on(&mut rng);
@@ -124,7 +124,7 @@ impl Slot {
         rules: &Rules,
         scratch: &mut Scratch,
         mut ask: impl FnMut(usize, &GameHistory, &[PackedMove], &mut Evaluations) -> bool,
-    ) -> Stop {
+    ) -> Step {
         loop {
             if self.phase == Phase::Opening(0) {
                 self.begin_search(rules);
@@ -147,7 +147,7 @@ impl Slot {
                         |game, moves, known| ask(seat, game, moves, known),
                     );
                     if !self.pending.is_empty() {
-                        return Stop::Waits;
+                        return Step::NeedsEvaluation;
                     }
                     match phase {
                         Phase::Opening(left) => {
@@ -159,7 +159,7 @@ impl Slot {
                 }
             };
             if let Some(end) = end {
-                return Stop::Over(Box::new(self.record(end)));
+                return Step::Over(Box::new(self.record(end)));
             }
         }
     }

@@ -10,12 +10,12 @@ use crate::machine::{Machine, Place, game_bytes};
 
 /// What is left of a thread's games and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct MemoryBudget {
     games: usize,
     bytes: u64,
 }
 
-impl Room {
+impl MemoryBudget {
     /// The room of an idle thread that plays so many games.
     pub(super) fn of(machine: &Machine, games: NonZeroUsize) -> Self {
         Self {
@@ -58,7 +58,7 @@ pub(super) fn bytes_of_game(work: &Work) -> u64 {
 /// Games of this work that the machine plays at once, all threads together.
 pub fn games_at_once(machine: &Machine, work: &Work) -> usize {
     let bytes = bytes_of_game(work);
-    let of_thread = |place: Place| Room::of(machine, place.games).games(bytes).max(1);
+    let of_thread = |place: Place| MemoryBudget::of(machine, place.games).games(bytes).max(1);
     machine
         .places()
         .map(of_thread)
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn deep_searches_leave_room_for_fewer_games() {
-        let mut room = Room {
+        let mut room = MemoryBudget {
             games: 64,
             bytes: 1 << 30,
         };

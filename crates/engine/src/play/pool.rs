@@ -17,24 +17,24 @@ use rookery_common::chunk::record::{GameRecord, GameStart, PlyRecord};
 use rookery_common::ids::Seed;
 use rookery_common::network::Program;
 
+use super::driver::{GameDriver, Scratch, Step};
 use super::job::{GamePlan, Job, JobError};
 use super::judges::Judges;
 use super::rules::Rules;
-use super::slot::{Scratch, Slot, Stop};
 use crate::cache::{CacheKey, EvaluationCache};
 use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError};
 
 /// Running and waiting games of one job.
 #[derive(Debug)]
-pub struct Table {
+pub struct GamePool {
     rules: Rules,
     seed: Seed,
     /// Games that have not begun.
     queue: std::vec::IntoIter<GamePlan>,
     concurrency: usize,
-    slots: Vec<Slot>,
+    drivers: Vec<GameDriver>,
     /// For each evaluator.
-    desks: Vec<Desk>,
+    pending: Vec<PendingEvaluations>,
     finished: Vec<GameRecord>,
     progress: Progress,
     scratch: Scratch,
@@ -68,11 +68,11 @@ pub struct GameInHand<'a> {
     pub plies: &'a [PlyRecord],
 }
 
-/// What is between the table and one evaluator.
+/// What is between the pool and one evaluator.
 #[derive(Debug, Default)]
-struct Desk {
+struct PendingEvaluations {
     cache: Option<Arc<EvaluationCache>>,
-    /// Slots that wait, with the place in the batch for which they do.
+    /// Drivers that wait, with the place in the batch for which they do.
     waiting: Vec<(usize, usize)>,
     /// Each position of the batch: its key (if there is a cache) and where its logits end.
     items: Vec<(CacheKey, usize)>,
@@ -80,8 +80,8 @@ struct Desk {
     places: HashMap<CacheKey, usize>,
 }
 
-impl Table {
-    /// A table that plays at most `concurrency` (at least 1) of the job's games at a time.
+impl GamePool {
+    /// A pool that plays at most `concurrency` (at least 1) of the job's games at a time.
     /// `caches` are for evaluators 0 and 1; where there is none, nothing is cached.
     ///
     /// # Errors
@@ -92,17 +92,17 @@ impl Table {
         concurrency: usize,
         caches: &[Arc<EvaluationCache>],
     ) -> Result<Self, JobError> {
-        let desk = |index| Desk {
+        let pending = |index| PendingEvaluations {
             cache: caches.get(index).cloned(),
-            ..Desk::default()
+            ..PendingEvaluations::default()
         };
         Ok(Self {
             rules: Rules::of(&job.work),
             seed: job.seed,
             queue: job.work.plans()?.into_iter(),
             concurrency: concurrency.max(1),
-            slots: Vec::new(),
-            desks: (0..job.work.evaluators()).map(desk).collect(),
+            drivers: Vec::new(),
+            pending: (0..job.work.evaluators()).map(pending).collect(),
             finished: Vec::new(),
             progress: Progress::default(),
             scratch: Scratch::default(),
@@ -126,7 +126,7 @@ impl Table {
     }
 
     /// Lets every game go on to a position that needs an evaluation, and fills the batches with
-    /// these. The batches' old content is dropped. All are empty if and only if the table is
+    /// these. The batches' old content is dropped. All are empty if and only if the pool is
     /// [`done`](Self::done).
     ///
     /// # Panics
@@ -134,55 +134,56 @@ impl Table {
     /// If there are fewer batches than evaluators.
     pub fn gather(&mut self, batches: &mut [Batch]) {
         assert!(
-            batches.len() >= self.desks.len(),
+            batches.len() >= self.pending.len(),
             "a batch for each evaluator"
         );
         batches.iter_mut().for_each(Batch::clear);
-        self.desks.iter_mut().for_each(Desk::clear);
-        let mut slot = 0;
-        while slot < self.concurrency {
-            if slot == self.slots.len() && !self.begin(None) {
+        self.pending.iter_mut().for_each(PendingEvaluations::clear);
+        let mut driver = 0;
+        while driver < self.concurrency {
+            if driver == self.drivers.len() && !self.begin(None) {
                 break;
             }
-            if self.advance(slot, batches) {
-                slot += 1;
+            if self.advance(driver, batches) {
+                driver += 1;
             }
         }
     }
 
     /// Begins the next game, taking over the memory of a finished one.
-    fn begin(&mut self, used: Option<Slot>) -> bool {
+    fn begin(&mut self, used: Option<GameDriver>) -> bool {
         let Some(plan) = self.queue.next() else {
             return false;
         };
         let seed = plan.seed.unwrap_or(self.seed.of_game(plan.index));
-        self.slots.push(Slot::new(plan, seed, &self.rules, used));
+        self.drivers
+            .push(GameDriver::new(plan, seed, &self.rules, used));
         self.progress.started += 1;
         true
     }
 
-    /// Lets one game go on until it waits. If it ends instead, the slot goes to the next game or,
-    /// if there is none, to the last slot: the answer is then false.
+    /// Lets one game go on until it waits. If it ends instead, the driver goes to the next game or,
+    /// if there is none, to the last driver: the answer is then false.
     fn advance(&mut self, index: usize, batches: &mut [Batch]) -> bool {
-        let (desks, progress) = (&mut self.desks, &mut self.progress);
-        let slot = &mut self.slots[index];
-        let stop = slot.advance(
+        let (pending, progress) = (&mut self.pending, &mut self.progress);
+        let driver = &mut self.drivers[index];
+        let stop = driver.advance(
             &self.rules,
             &mut self.scratch,
             |seat, game, moves, known| {
                 let batch = &mut batches[seat];
                 batch.push_packed(game, moves.iter().copied());
-                let asked = desks[seat].ask(index, batch, known);
-                match asked {
-                    Asked::Waits => progress.evaluations += 1,
-                    Asked::WaitsWithOther | Asked::Known => progress.cache_hits += 1,
+                let lookup = pending[seat].ask(index, batch, known);
+                match lookup {
+                    Lookup::Queued => progress.evaluations += 1,
+                    Lookup::Shared | Lookup::Cached => progress.cache_hits += 1,
                 }
-                asked == Asked::Known
+                lookup == Lookup::Cached
             },
         );
         match stop {
-            Stop::Waits => true,
-            Stop::Over(record) => {
+            Step::NeedsEvaluation => true,
+            Step::Over(record) => {
                 self.finish(index, *record);
                 false
             }
@@ -190,14 +191,14 @@ impl Table {
     }
 
     fn finish(&mut self, index: usize, record: GameRecord) {
-        let slot = self.slots.swap_remove(index);
+        let driver = self.drivers.swap_remove(index);
         self.progress.finished += 1;
         self.progress.positions += record.plies.len() as u64;
-        self.progress.visits += slot.visits();
+        self.progress.visits += driver.visits();
         self.finished.push(record);
-        if self.begin(Some(slot)) {
-            let last = self.slots.len() - 1;
-            self.slots.swap(index, last);
+        if self.begin(Some(driver)) {
+            let last = self.drivers.len() - 1;
+            self.drivers.swap(index, last);
         }
     }
 
@@ -210,16 +211,16 @@ impl Table {
     /// moved, and `apply` may be called again.
     pub fn apply(&mut self, answers: &[Evaluations]) -> Result<(), EvaluatorError> {
         let missing = || EvaluatorError("an evaluator gave no answer".to_owned());
-        for (index, desk) in self.desks.iter().enumerate() {
-            desk.check(answers.get(index).ok_or_else(missing)?)?;
+        for (index, pending) in self.pending.iter().enumerate() {
+            pending.check(answers.get(index).ok_or_else(missing)?)?;
         }
-        for (desk, answer) in self.desks.iter_mut().zip(answers) {
-            desk.keep(answer);
-            for (slot, place) in &desk.waiting {
-                let (logits, value) = (desk.logits(answer, *place), answer.values[*place]);
-                self.slots[*slot].answer(logits, value, &self.rules);
+        for (pending, answer) in self.pending.iter_mut().zip(answers) {
+            pending.keep(answer);
+            for (driver, place) in &pending.waiting {
+                let (logits, value) = (pending.logits(answer, *place), answer.values[*place]);
+                self.drivers[*driver].answer(logits, value, &self.rules);
             }
-            desk.clear();
+            pending.clear();
         }
         Ok(())
     }
@@ -241,28 +242,28 @@ impl Table {
 
     /// Whether all games have ended.
     pub fn done(&self) -> bool {
-        self.slots.is_empty() && self.queue.len() == 0
+        self.drivers.is_empty() && self.queue.len() == 0
     }
 
     /// Games in hand.
     pub const fn running(&self) -> usize {
-        self.slots.len()
+        self.drivers.len()
     }
 
     /// The games in hand, in no order.
     pub fn games_in_hand(&self) -> impl Iterator<Item = GameInHand<'_>> {
-        self.slots.iter().map(Slot::in_hand)
+        self.drivers.iter().map(GameDriver::in_hand)
     }
 
     /// What has been done so far.
     pub fn progress(&self) -> Progress {
         let mut progress = self.progress;
         progress.positions += self
-            .slots
+            .drivers
             .iter()
-            .map(|slot| slot.plies() as u64)
+            .map(|driver| driver.plies() as u64)
             .sum::<u64>();
-        progress.visits += self.slots.iter().map(Slot::visits).sum::<u64>();
+        progress.visits += self.drivers.iter().map(GameDriver::visits).sum::<u64>();
         progress
     }
 
@@ -288,7 +289,7 @@ impl Table {
         evaluators: &mut [&mut dyn Evaluator],
         mut is_time: impl FnMut() -> bool,
     ) -> Result<Vec<GameRecord>, EvaluatorError> {
-        if evaluators.len() < self.desks.len() {
+        if evaluators.len() < self.pending.len() {
             return Err(EvaluatorError("this job needs two evaluators".to_owned()));
         }
         let mut batches: Vec<Batch> = evaluators
@@ -314,43 +315,43 @@ impl Table {
 
 /// What became of a question.
 #[derive(PartialEq, Eq)]
-enum Asked {
+enum Lookup {
     /// It is in the batch.
-    Waits,
+    Queued,
     /// It was in the batch already.
-    WaitsWithOther,
+    Shared,
     /// The answer was in the cache.
-    Known,
+    Cached,
 }
 
-impl Desk {
+impl PendingEvaluations {
     fn clear(&mut self) {
         self.waiting.clear();
         self.items.clear();
         self.places.clear();
     }
 
-    /// Asks for the last position of the batch on behalf of a slot; takes it out again if it need
+    /// Asks for the last position of the batch on behalf of a driver; takes it out again if it need
     /// not be evaluated.
-    fn ask(&mut self, slot: usize, batch: &mut Batch, known: &mut Evaluations) -> Asked {
+    fn ask(&mut self, driver: usize, batch: &mut Batch, known: &mut Evaluations) -> Lookup {
         let place = batch.len() - 1;
         let mut key = CacheKey::default();
         if let Some(cache) = &self.cache {
             key = CacheKey::of(batch, place);
             if let Some(other) = self.places.get(&key) {
-                self.waiting.push((slot, *other));
+                self.waiting.push((driver, *other));
                 batch.pop();
-                return Asked::WaitsWithOther;
+                return Lookup::Shared;
             }
             if cache.get(key, known) {
                 batch.pop();
-                return Asked::Known;
+                return Lookup::Cached;
             }
             self.places.insert(key, place);
         }
         self.items.push((key, batch.moves().len()));
-        self.waiting.push((slot, place));
-        Asked::Waits
+        self.waiting.push((driver, place));
+        Lookup::Queued
     }
 
     fn check(&self, answer: &Evaluations) -> Result<(), EvaluatorError> {

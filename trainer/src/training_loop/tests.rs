@@ -40,8 +40,8 @@ fn window() -> Window {
     buffer.window(10_000)
 }
 
-fn course(learner: &Learner, threads: usize) -> Course {
-    Course {
+fn step_plan(learner: &Learner, threads: usize) -> StepPlan {
+    StepPlan {
         plan: BatchPlan::new(learner.spec(), &params()),
         sampler: Sampler {
             seed: 3,
@@ -55,8 +55,10 @@ fn course(learner: &Learner, threads: usize) -> Course {
 }
 
 fn losses(learner: &mut Learner, numbers: std::ops::Range<u64>, threads: usize) -> Vec<Losses> {
-    let mut lessons = course(learner, threads).begin(&mixture(), numbers).unwrap();
-    std::iter::from_fn(|| lessons.step(learner).unwrap())
+    let mut steps = step_plan(learner, threads)
+        .begin(&mixture(), numbers)
+        .unwrap();
+    std::iter::from_fn(|| steps.step(learner).unwrap())
         .map(|report| report.losses)
         .collect()
 }
@@ -116,7 +118,7 @@ fn validation_measures_without_training() {
     let nothing = ReplayBuffer::new(1).window(1);
     assert!(validate(&mut learner, &nothing, &plan).unwrap().is_none());
     assert!(
-        course(&learner, 1)
+        step_plan(&learner, 1)
             .begin(&Mixture::of(nothing), 0..1)
             .is_err()
     );

@@ -1,0 +1,106 @@
+//! Pages of contributors.
+
+use axum::http::StatusCode;
+
+use super::assert_pages_say;
+use crate::support::app::TestApp;
+use crate::support::selfplay::{selfplays, started};
+
+#[tokio::test]
+async fn contributors_are_listed_by_what_they_gave_lately() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let path = "/runs/main/contributors";
+    let nobody = app.page(path).await;
+    assert!(nobody.contains("No contributor yet"), "{nobody}");
+    selfplays(&app, &app.alice, &[1]).await;
+    app.clock.advance_seconds(25 * 3600);
+    selfplays(&app, &app.bob, &[2, 3]).await;
+    let all = "24 positions in all, in 3 games and 0 audits, by 2 contributors.";
+    assert_pages_say(&app, &[(path, &[all, ">alice</a>", ">bob</a>"])]).await;
+    let lately = format!("{path}?span=24h");
+    let page = app.page(&lately).await;
+    let said = "16 positions in the last 24 hours, in 2 games and 0 audits, by 1 contributor.";
+    assert!(page.contains(said) && page.contains(">bob</a>"), "{page}");
+    assert!(!page.contains(">alice</a>"), "{page}");
+    let chosen = format!("href=\"{lately}\" aria-current=\"true\"");
+    assert!(page.contains(&chosen), "{page}");
+    app.clock.advance_seconds(25 * 3600);
+    assert_pages_say(&app, &[(lately.as_str(), &["No contributor is listed"])]).await;
+    let odd = app.open(&format!("{path}?span=1y")).await;
+    assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn names_of_contributors_lead_to_their_pages_and_games() {
+    let app = started().await;
+    let link = "<a href=\"/runs/main/contributors/alice\">";
+    let own = "/runs/main/games?contributor=alice";
+    for path in [
+        "/runs/main",
+        "/runs/main/contributors",
+        "/runs/main/games",
+        "/games/1",
+        own,
+    ] {
+        let page = app.page(path).await;
+        assert!(page.contains(link), "{path}: {page}");
+    }
+    let page = app.page(own).await;
+    assert!(page.contains("href=\"/games/1\""), "{page}");
+    let choice = "?contributor=alice&#38;kind=puzzles\"";
+    assert!(page.contains(choice), "{page}");
+    let others = app.page("/runs/main/games?contributor=bob").await;
+    assert!(others.contains("No game here"), "{others}");
+    for nobody in ["carol", "a%00b"] {
+        for path in ["games?contributor=", "contributors/"] {
+            let path = format!("/runs/main/{path}{nobody}");
+            assert_eq!(app.open(&path).await.status(), StatusCode::NOT_FOUND);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_contributor_has_a_page_with_credit_games_and_workers() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    selfplays(&app, &app.alice, &[1, 2]).await;
+    let path = "/runs/main/contributors/Alice";
+    let page = app.page(path).await;
+    for span in ["24 hours", "7 days", "30 days", "all time"] {
+        assert!(page.contains(&format!("<h2>{span}</h2>")), "{page}");
+    }
+    assert_eq!(page.matches("<p class=\"big\">16</p>").count(), 4, "{page}");
+    assert!(!page.contains("Positions a day"), "of one day: {page}");
+    for part in [
+        "<h1 class=\"hash\">alice</h1>",
+        "href=\"/games/2\"",
+        "href=\"/runs/main/games?contributor=alice\">all games",
+        "<td>self-play</td><td class=\"n\">–</td><td>0.1.0</td>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    app.clock.advance_seconds(8 * 24 * 3600);
+    let page = app.page(path).await;
+    for (figure, count) in [("0", 2), ("16", 2)] {
+        let figure = format!("<p class=\"big\">{figure}</p>");
+        assert_eq!(page.matches(&figure).count(), count, "{page}");
+    }
+    assert!(page.contains("last seen 8 days ago"), "{page}");
+    assert!(page.contains("<h2>Positions a day</h2>"), "{page}");
+    // Nine days, on wide screens and on narrow ones.
+    assert_eq!(
+        page.matches("<g class=\"point day\">").count(),
+        18,
+        "{page}"
+    );
+    assert!(
+        page.contains(": 16 positions, 2 games, 0 audits</title>"),
+        "{page}"
+    );
+    assert!(page.contains("No worker was active"), "{page}");
+    let idle = ["No game has been uploaded yet", "No worker was active"];
+    assert_pages_say(&app, &[("/runs/main/contributors/bob", &idle)]).await;
+    let nowhere = app.open("/runs/other/contributors/alice").await;
+    assert_eq!(nowhere.status(), StatusCode::NOT_FOUND);
+}

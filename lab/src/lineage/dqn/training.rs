@@ -1,0 +1,374 @@
+//! How a Q-learner learns, game by game against itself.
+
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rookery_common::chess::moves::canonical_moves;
+use rookery_common::chess::{GameHistory, GameResult};
+use shakmaty::{Chess, Color, Move};
+
+use super::{Dqn, Form, highest};
+use crate::lineage::neural::{Adam, Example, Workspace};
+
+/// Plies after which a training game is a draw.
+const MOST_PLIES: usize = 200;
+/// Examples of a step.
+const BATCH: usize = 32;
+/// Moves that the replay buffer keeps.
+const BUFFER: usize = 50_000;
+/// Plies between two steps of the double form; steps between two copies into its target network.
+const PLIES_A_STEP: usize = 4;
+const STEPS_A_COPY: usize = 250;
+/// What a move later counts, in the double form.
+const DISCOUNT: f32 = 0.98;
+
+/// How to learn.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Which form.
+    pub form: Form,
+    /// Games over which exploration falls.
+    pub games: u32,
+    /// The share of random moves in the first game and in the last.
+    pub epsilon: [f64; 2],
+    /// The published form's factor for each ply; without it, 1 by the plies of the game.
+    pub gamma: Option<f32>,
+    /// What the winner's last move is worth, and what the loser's, before that factor.
+    pub rewards: [f32; 2],
+    /// Adam's learning rate.
+    pub rate: f32,
+    /// The seed of weights and games.
+    pub seed: u64,
+}
+
+/// The share of random moves in a game, from 0: it falls linearly from the first to the last.
+fn exploration(settings: &Settings, game: u32) -> f64 {
+    let [first, last] = settings.epsilon;
+    let passed = f64::from(game) / f64::from(settings.games.saturating_sub(1).max(1));
+    first + (last - first) * passed.min(1.0)
+}
+
+/// The published form's targets of a game's plies, of which White plays the first if `white_begins`.
+fn published_targets(plies: usize, winner: Color, begins: Color, settings: &Settings) -> Vec<f32> {
+    let gamma = settings.gamma.unwrap_or(1.0 / plies.max(1) as f32);
+    let [reward, malus] = settings.rewards;
+    let target = |ply: usize| {
+        let mover = if ply.is_multiple_of(2) {
+            begins
+        } else {
+            begins.other()
+        };
+        let outcome = if mover == winner { reward } else { malus };
+        gamma * (ply + 1) as f32 * outcome
+    };
+    (0..plies).map(target).collect()
+}
+
+/// The double form's target of a move: its own reward, or, if the game goes on, what the opponent's best reply by the
+/// online network is worth by the target network, against the mover.
+fn double_target(reward: Option<f32>, reply: f32) -> f32 {
+    reward.unwrap_or(-DISCOUNT * reply)
+}
+
+/// A move in the replay buffer.
+#[derive(Debug, Clone)]
+struct Transition {
+    input: Vec<f32>,
+    /// What it earned, if it ended the game.
+    reward: Option<f32>,
+    /// The position after it, with the replies if the game goes on.
+    after: Chess,
+    replies: Vec<Move>,
+}
+
+/// Learning, game by game.
+#[derive(Debug)]
+pub struct Trainer {
+    settings: Settings,
+    agent: Dqn,
+    target: Dqn,
+    adam: Adam,
+    rng: ChaCha8Rng,
+    games: u32,
+    buffer: Vec<Transition>,
+    /// Plies that were played, of all games, and steps that were made.
+    plies: usize,
+    steps: usize,
+    work: Workspace,
+}
+
+impl Trainer {
+    /// An agent that knows nothing.
+    pub fn new(settings: Settings) -> Self {
+        let agent = Dqn::new(settings.form, settings.seed);
+        Self {
+            target: agent.clone(),
+            adam: Adam::new(&agent.network, settings.rate),
+            rng: rand::SeedableRng::seed_from_u64(settings.seed),
+            settings,
+            agent,
+            games: 0,
+            buffer: Vec::new(),
+            plies: 0,
+            steps: 0,
+            work: Workspace::default(),
+        }
+    }
+
+    /// What has been learnt.
+    pub const fn agent(&self) -> &Dqn {
+        &self.agent
+    }
+
+    /// Games that were played.
+    pub const fn games(&self) -> u32 {
+        self.games
+    }
+
+    /// Plays a game against itself and learns from it, unless it is time to end before. The mean squared error, if there was
+    /// something to learn.
+    pub fn play_game(&mut self, is_over: &dyn Fn() -> bool) -> Option<f32> {
+        let mut game = GameHistory::default();
+        let mut inputs = Vec::new();
+        let mut loss = None;
+        let result = loop {
+            if let Some(end) = game.end() {
+                break end.result;
+            }
+            if inputs.len() >= MOST_PLIES {
+                break GameResult::Draw;
+            }
+            if is_over() {
+                return loss;
+            }
+            let Some(m) = self.choose(&game) else {
+                break GameResult::Draw;
+            };
+            let input = self.agent.form.encode(game.position(), m);
+            let mover = game.turn();
+            game.push(m);
+            if self.settings.form == Form::Double {
+                let reward = game.end().map(|end| self.reward(end.result, mover));
+                let after = game.position().clone();
+                let replies = match reward {
+                    Some(_) => Vec::new(),
+                    None => canonical_moves(&after),
+                };
+                self.remember(Transition {
+                    input: input.clone(),
+                    reward,
+                    after,
+                    replies,
+                });
+                loss = self.replay().or(loss);
+            }
+            inputs.push(input);
+        };
+        self.games += 1;
+        match (self.settings.form, winner(result)) {
+            (Form::Published, Some(winner)) => Some(self.learn_game(inputs, winner)),
+            _ => loss,
+        }
+    }
+
+    fn choose(&mut self, game: &GameHistory) -> Option<Move> {
+        if !self
+            .rng
+            .random_bool(exploration(&self.settings, self.games))
+        {
+            return self.agent.best_with(game, &mut self.work);
+        }
+        let moves = canonical_moves(game.position());
+        (!moves.is_empty()).then(|| moves[self.rng.random_range(0..moves.len())])
+    }
+
+    fn reward(&self, result: GameResult, mover: Color) -> f32 {
+        let [reward, malus] = self.settings.rewards;
+        winner(result).map_or(0.0, |winner| if winner == mover { reward } else { malus })
+    }
+
+    fn learn_game(&mut self, inputs: Vec<Vec<f32>>, winner: Color) -> f32 {
+        let targets = published_targets(inputs.len(), winner, Color::White, &self.settings);
+        let examples: Vec<Example> = inputs
+            .into_iter()
+            .zip(targets)
+            .map(|(input, target)| Example { input, target })
+            .collect();
+        let (adam, network) = (&mut self.adam, &mut self.agent.network);
+        let losses: Vec<f32> = examples
+            .chunks(BATCH)
+            .map(|batch| adam.step(network, batch))
+            .collect();
+        losses.iter().sum::<f32>() / losses.len().max(1) as f32
+    }
+
+    fn remember(&mut self, transition: Transition) {
+        self.plies += 1;
+        if self.buffer.len() < BUFFER {
+            self.buffer.push(transition);
+        } else {
+            self.buffer[self.plies % BUFFER] = transition;
+        }
+    }
+
+    /// A step on moves of the buffer, once every few plies.
+    fn replay(&mut self) -> Option<f32> {
+        if self.buffer.len() < 10 * BATCH || !self.plies.is_multiple_of(PLIES_A_STEP) {
+            return None;
+        }
+        if self.steps.is_multiple_of(STEPS_A_COPY) {
+            self.target = self.agent.clone();
+        }
+        self.steps += 1;
+        let count = self.buffer.len();
+        let chosen: Vec<usize> = (0..BATCH)
+            .map(|_| self.rng.random_range(0..count))
+            .collect();
+        let examples = self.examples(&chosen);
+        Some(self.adam.step(&mut self.agent.network, &examples))
+    }
+
+    /// Moves of the buffer with their targets. The replies of all are valued in one batch, the best of them in another.
+    fn examples(&mut self, chosen: &[usize]) -> Vec<Example> {
+        let (form, width) = (self.settings.form, self.settings.form.inputs());
+        let buffer = &self.buffer;
+        let transitions: Vec<&Transition> = chosen.iter().map(|place| &buffer[*place]).collect();
+        let mut replies = Vec::new();
+        for one in &transitions {
+            form.encode_all(&one.after, &one.replies, &mut replies);
+        }
+        let online = self.agent.network.values(&replies, &mut self.work);
+        let mut best = Vec::new();
+        let mut begin = 0;
+        for one in &transitions {
+            let end = begin + one.replies.len();
+            if let Some(place) = highest(&online[begin..end]) {
+                best.extend_from_slice(&replies[(begin + place) * width..][..width]);
+            }
+            begin = end;
+        }
+        let mut values = self.target.network.values(&best, &mut self.work).iter();
+        transitions
+            .into_iter()
+            .map(|one| {
+                let has_reply = !one.replies.is_empty();
+                let reply = has_reply.then(|| values.next()).flatten();
+                Example {
+                    input: one.input.clone(),
+                    target: double_target(one.reward, reply.copied().unwrap_or(0.0)),
+                }
+            })
+            .collect()
+    }
+}
+
+fn winner(result: GameResult) -> Option<Color> {
+    match result {
+        GameResult::WhiteWins => Some(Color::White),
+        GameResult::BlackWins => Some(Color::Black),
+        GameResult::Draw => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::chess::moves::parse_uci;
+
+    use super::*;
+
+    const SETTINGS: Settings = Settings {
+        form: Form::Double,
+        games: 11,
+        epsilon: [1.0, 0.0],
+        gamma: None,
+        rewards: [10.0, -5.0],
+        rate: 0.001,
+        seed: 1,
+    };
+
+    #[test]
+    fn targets_of_a_game_grow_to_its_end_as_published() {
+        // Black mates on the fourth ply: gamma is 1/4, so 1/4 of -5, 2/4 of 10, 3/4 of -5, 4/4 of 10.
+        let targets = published_targets(4, Color::Black, Color::White, &SETTINGS);
+        assert_eq!(targets, [-1.25, 5.0, -3.75, 10.0]);
+        let fixed = Settings {
+            gamma: Some(0.5),
+            ..SETTINGS
+        };
+        assert_eq!(
+            published_targets(2, Color::White, Color::White, &fixed),
+            [5.0, -5.0]
+        );
+    }
+
+    #[test]
+    fn a_double_target_takes_the_online_choice_at_the_other_networks_value() {
+        assert_eq!(double_target(Some(10.0), 0.0), 10.0);
+        let mut trainer = Trainer::new(SETTINGS);
+        trainer.target = Dqn::new(Form::Double, 2);
+        let mut game = GameHistory::default();
+        for m in ["e2e4", "e7e5"] {
+            let m = parse_uci(game.position(), m).unwrap();
+            let input = Form::Double.encode(game.position(), m);
+            game.push(m);
+            let after = game.position().clone();
+            let replies = canonical_moves(&after);
+            trainer.remember(Transition {
+                input,
+                reward: None,
+                after,
+                replies,
+            });
+        }
+        let won = Transition {
+            reward: Some(10.0),
+            replies: Vec::new(),
+            ..trainer.buffer[0].clone()
+        };
+        trainer.remember(won);
+        let found = trainer.examples(&[1, 2, 0]);
+        for (place, example) in [(1, &found[0]), (0, &found[2])] {
+            let one = &trainer.buffer[place];
+            let of = |agent: &Dqn, m: Move| {
+                let input = Form::Double.encode(&one.after, m);
+                agent.network.values(&input, &mut Workspace::default())[0]
+            };
+            // The first of equals, as for moves.
+            let better = |a: Move, b: Move| {
+                if of(&trainer.agent, b) > of(&trainer.agent, a) {
+                    b
+                } else {
+                    a
+                }
+            };
+            let best = one.replies.iter().copied().reduce(better).unwrap();
+            let expected = -DISCOUNT * of(&trainer.target, best);
+            assert!((example.target - expected).abs() < 1e-5, "{place}");
+            assert_eq!(example.input, one.input);
+        }
+        assert_eq!(found[1].target, 10.0);
+    }
+
+    #[test]
+    fn exploration_falls_linearly() {
+        let shares = [0, 5, 10, 99].map(|game| exploration(&SETTINGS, game));
+        assert_eq!(shares, [1.0, 0.5, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn games_are_learnt_from_and_a_seed_always_gives_the_same_agent() {
+        for form in [Form::Published, Form::Double] {
+            let train = || {
+                let mut trainer = Trainer::new(Settings { form, ..SETTINGS });
+                let losses: Vec<Option<f32>> =
+                    (0..4).map(|_| trainer.play_game(&|| false)).collect();
+                (losses, trainer.agent)
+            };
+            let ((losses, first), (_, second)) = (train(), train());
+            assert!(losses.iter().flatten().all(|loss| loss.is_finite()));
+            assert_eq!(first.network, second.network);
+            let learnt = first.network != Dqn::new(form, SETTINGS.seed).network;
+            assert_eq!(learnt, losses.iter().any(Option::is_some), "{losses:?}");
+            assert!(form == Form::Published || learnt);
+        }
+    }
+}
