@@ -1,9 +1,9 @@
 //! Games on disk: what the coordinator's ledger says, the chunks that were fetched, and how both
 //! become the replay buffer.
 //!
-//! [`ledger`] is the local copy of the ledger, [`holds`] what of it may not be trained on, [`chunks`] the folder
-//! of verified chunk files, [`decode`] reads one, [`intake`] keeps its games and adds them to the buffer for
-//! training or validation, [`follow`] fetches what is new. Everything here can be rebuilt from the coordinator;
+//! [`ledger`] is the local copy of the ledger, [`excluded_chunks`] what of it may not be trained on, [`chunks`] the
+//! folder of verified chunk files, [`decode`] reads one, [`chunk_ingest`] keeps its games and adds them to the buffer
+//! for training or validation, [`ledger_sync`] fetches what is new. Everything here can be rebuilt from the coordinator;
 //! nothing in it is ever edited.
 
 pub mod chunk_ingest;

@@ -273,7 +273,7 @@ impl<S: GameSink> PlayThread<S> {
         }
     }
 
-    /// Removes running that are over, and networks that are not used any more.
+    /// Removes shards that are over, and networks that are not used any more.
     fn remove_finished(&mut self) {
         for place in (0..self.running.len()).rev() {
             if !self.running[place].obey() {

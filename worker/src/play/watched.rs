@@ -1,4 +1,4 @@
-//! The game of a job that people may watch, for owners who shard it.
+//! The game of a job that people may watch, for owners who share it.
 //!
 //! The thread that plays the game notes each of its plies; heartbeats take what is noted. Once a game is over and was
 //! taken, any thread of the job notes the next.
