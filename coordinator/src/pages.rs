@@ -10,7 +10,7 @@
 //! request ─> handler ─> Database, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
 //! ```
 //!
-//! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows, [`scale`] and
+//! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows, [`rating_scale`] and
 //! [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is
 //! drawn, [`digests`] what is told of many games at once ([`featured`], [`instructive`], [`opening_tree`]), [`measures`] what the trainer's numbers mean, [`feed`] what feed readers get; the other modules are a page each.
 
