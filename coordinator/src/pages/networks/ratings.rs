@@ -11,7 +11,8 @@ use crate::pages::text;
 /// Networks with points on a small chart, the newest; nobody could tell more of them apart, and the
 /// overview is asked for again with every chunk.
 const POINTS: usize = 100;
-/// A rating whose interval is wider, in Elo, is not drawn: it would flatten all others.
+/// A rating whose interval is wider, in Elo, is not drawn: it would flatten all others. Where all are wide, because the
+/// anchors lost nearly every game, it is one that is twice as wide as the narrowest.
 const WIDEST: f64 = 1_000.0;
 /// What an axis of Elo spans at least: less is hardly a difference in strength.
 pub(in crate::pages) const ELO_SPAN: f64 = 100.0;
@@ -113,13 +114,14 @@ pub(in crate::pages) fn rating_chart(
             .filter(|info| info.anchor.is_none())
             .take(most)
     };
+    let widest = widest(networks);
     let points: Vec<Point> = own()
-        .filter_map(|info| rating_point(run, info, over, &scale))
+        .filter_map(|info| rating_point(run, info, over, widest, &scale))
         .collect();
     let mut best: Vec<(f64, f64)> = networks
         .iter()
         .filter(|info| was_best(info))
-        .filter_map(|info| rating_point(run, info, over, &scale))
+        .filter_map(|info| rating_point(run, info, over, widest, &scale))
         .map(|point| (point.x, point.y))
         .collect();
     best.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -164,15 +166,25 @@ pub(in crate::pages) const fn was_best(info: &NetworkInfo) -> bool {
     )
 }
 
+/// The widest interval that is drawn.
+fn widest(networks: &[NetworkInfo]) -> f64 {
+    let own = networks.iter().filter(|info| info.anchor.is_none());
+    let widths = own.filter_map(|info| Some(width(&info.rating?)));
+    WIDEST.max(2.0 * widths.reduce(f64::min).unwrap_or(0.0))
+}
+
+fn width(rating: &Rating) -> f64 {
+    rating.high - rating.low
+}
+
 fn rating_point(
     run: &RunName,
     info: &NetworkInfo,
     over: Over,
+    widest: f64,
     scale: &RatingScale,
 ) -> Option<Point> {
-    let rating = info
-        .rating
-        .filter(|rating| rating.high - rating.low <= WIDEST)?;
+    let rating = info.rating.filter(|rating| width(rating) <= widest)?;
     Some(Point {
         x: over.place(info)?,
         y: rating.elo,
@@ -192,7 +204,6 @@ fn rating_point(
 mod tests {
     use super::*;
     use crate::pages::networks::tests::network;
-    use rookery_common::protocol::networks::Rating;
 
     #[test]
     fn a_rating_that_is_hardly_known_is_not_on_the_chart() {
@@ -202,6 +213,15 @@ mod tests {
         let svg = chart(&networks, Over::Numbers, Size::Half);
         assert_eq!(points(&svg), 2);
         assert!(!svg.contains("4000"), "{svg}");
+    }
+
+    #[test]
+    fn ratings_that_are_all_hardly_known_are_on_the_chart() {
+        let mut networks = [rated(2, None), rated(1, None), rated(0, None)];
+        for rating in networks.iter_mut().filter_map(|info| info.rating.as_mut()) {
+            (rating.low, rating.high) = (rating.elo - 600.0, rating.elo + 600.0);
+        }
+        assert_eq!(points(&chart(&networks, Over::Numbers, Size::Half)), 3);
     }
 
     fn rated(number: u32, positions: Option<u64>) -> NetworkInfo {
