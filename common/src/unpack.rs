@@ -34,19 +34,18 @@ pub fn unpack<'a>(
     } else {
         Box::new(input)
     };
-    let kind = match unpacked.fill_buf().map(FileKind::of) {
+    let looked_at = |begin: &[u8]| (FileKind::of(begin), has_carriage_returns_only(begin));
+    let (kind, has_returns) = match unpacked.fill_buf().map(looked_at) {
         // A file that breaks off says so where it is read.
-        Err(error) if is_packed && error.kind() == io::ErrorKind::UnexpectedEof => None,
-        kind => kind?,
+        Err(error) if is_packed && error.kind() == io::ErrorKind::UnexpectedEof => (None, false),
+        looked_at => looked_at?,
     };
     match kind {
         Some(kind) if !kind.is_text() => Err(io::Error::other(format!("it is {kind}"))),
         None if !is_packed && said_to_be_packed(name) => Err(io::Error::other(
             "it is not compressed as its name says, and no text; download it again",
         )),
-        _ if has_carriage_returns_only(unpacked.fill_buf().unwrap_or_default()) => {
-            Ok(Box::new(BufReader::new(CarriageReturns(unpacked))))
-        }
+        _ if has_returns => Ok(Box::new(BufReader::new(CarriageReturns(unpacked)))),
         _ => Ok(unpacked),
     }
 }
