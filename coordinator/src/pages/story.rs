@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use rookery_common::ids::{AnchorName, RunName};
-use rookery_common::protocol::networks::{NetworkInfo, NetworkName, PuzzleGroup};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkName, PuzzleGroup, Rating};
 
 use super::address::Address;
 use super::chart::{Axis, Chart, ChartData, Line, Size};
@@ -21,6 +21,8 @@ const PROMOTIONS: usize = 40;
 const TRIES: u64 = 20;
 /// Themes at each end.
 const THEMES: usize = 4;
+/// Where a share of the points is known no better than this, one word for it would be a guess.
+const LOOSE: f64 = 0.3;
 
 #[derive(Template)]
 #[template(path = "story.html")]
@@ -202,20 +204,33 @@ fn ladder(best: &NetworkInfo, networks: &[NetworkInfo]) -> Vec<String> {
     };
     let mut anchors: Vec<_> = networks
         .iter()
-        .filter_map(|info| Some((info, info.anchor.as_ref()?, info.rating?.elo)))
+        .filter_map(|info| Some((info, info.anchor.as_ref()?, info.rating?)))
         .collect();
-    anchors.sort_by(|a, b| b.2.total_cmp(&a.2));
-    let rung = |(info, name, elo): &(&NetworkInfo, &AnchorName, f64)| {
-        let score = expected(own.elo - elo);
+    anchors.sort_by(|a, b| b.2.elo.total_cmp(&a.2.elo));
+    let rung = |(info, name, rating): &(&NetworkInfo, &AnchorName, Rating)| {
         let what = info.spec.program().map(explained);
         let what = what.map_or_else(String::new, |what| format!(" ({what})"));
+        format!("Against {name}{what} it {}", fares(&own, rating))
+    };
+    anchors.iter().map(rung).collect()
+}
+
+/// How a rating's owner fares against another, or between which shares of the points if few games tell.
+fn fares(own: &Rating, other: &Rating) -> String {
+    let difference = own.elo - other.elo;
+    let up = (own.high - own.elo).hypot(other.elo - other.low);
+    let down = (own.elo - own.low).hypot(other.high - other.elo);
+    let [low, score, high] = [difference - down, difference, difference + up].map(expected);
+    if high - low > LOOSE {
+        let (low, high) = (share_of_points(low), share_of_points(high));
+        format!("may get from {low} to {high} of the points; more matches will tell")
+    } else {
         format!(
-            "Against {name}{what} it {}: {} of the points",
+            "{}: {} of the points",
             in_words(score),
             share_of_points(score)
         )
-    };
-    anchors.iter().map(rung).collect()
+    }
 }
 
 /// What a share of the points means, as people say it.
@@ -275,6 +290,19 @@ pub(super) mod tests {
                 "Against alphabeta-1 it is about as strong: 50 % of the points",
                 "Against random it wins almost every game: 98 % of the points",
             ]
+        );
+    }
+
+    #[test]
+    fn a_rung_of_which_few_games_tell_is_told_by_its_bounds() {
+        let mut best = network(0, 1_100.0, None);
+        let networks = [network(1, 0.0, Some("alphabeta-1"))];
+        let told = |best: &NetworkInfo| ladder(best, &networks).concat();
+        assert!(told(&best).contains("it wins almost every game"));
+        best.rating.as_mut().unwrap().low = -300.0;
+        assert_eq!(
+            told(&best),
+            "Against alphabeta-1 it may get from 15 % to over 99 % of the points; more matches will tell"
         );
     }
 
