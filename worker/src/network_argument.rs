@@ -50,7 +50,8 @@ pub fn load(
     let named = name.parse::<NetworkName>().ok();
     let named = named.with_context(|| {
         format!(
-            "RK-0602: there is no network file {name:?}; write a file, `small` for the network that comes with Rookery, a shape such as 6x64, or a number, `best` or a SHA-256 with --server"
+            "RK-0602: there is no network file {name:?}{}; write a file, `small` for the network that comes with Rookery, a shape such as 6x64, or a number, `best` or a SHA-256 with --server",
+            if path.is_dir() { ", it is a folder" } else { "" }
         )
     })?;
     runtime.block_on(fetch(named, server, file, trial))

@@ -6,7 +6,7 @@ use rookery_common::file_kind::FileKind;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Lc0Error {
     /// The bytes cannot be unpacked.
-    #[error("the file cannot be decompressed: {0}")]
+    #[error("the file cannot be decompressed ({0}); download it again")]
     Gzip(String),
     /// It is too large once it is unpacked.
     #[error("the file unpacks to more than {0} bytes")]
@@ -20,6 +20,9 @@ pub enum Lc0Error {
     /// It is compressed, and another kind of file.
     #[error("the compressed file holds {0}")]
     Holds(FileKind),
+    /// It is a network of ours, compressed.
+    #[error("the compressed file holds a safetensors file; unpack it first, it needs no import")]
+    PackedSafetensors,
     /// It is compressed, and empty.
     #[error("the compressed file holds nothing")]
     Nothing,
@@ -29,7 +32,7 @@ pub enum Lc0Error {
     )]
     Text,
     /// The protobuf is broken.
-    #[error("the protobuf cannot be read: {0}")]
+    #[error("the protobuf cannot be read ({0}); download it again")]
     Schema(String),
     /// It is a network of another kind.
     #[error("{what} {found} is not supported; supported is {supported}")]

@@ -77,6 +77,7 @@ fn check_magic(bytes: &[u8], packed: bool) -> Lc0Result<()> {
     }
     Err(match FileKind::of(bytes) {
         Some(_) if packed && bytes.is_empty() => Lc0Error::Nothing,
+        Some(kind) if packed && kind.is_safetensors() => Lc0Error::PackedSafetensors,
         Some(kind) if packed => Lc0Error::Holds(kind),
         Some(kind) => Lc0Error::Other(kind),
         None => Lc0Error::Magic,

@@ -272,6 +272,19 @@ fn the_magic_may_come_last() {
 }
 
 #[test]
+fn networks_of_ours_that_are_packed_are_to_be_unpacked() {
+    let packed = gzip::compress(&small().to_bytes().unwrap()).unwrap();
+    let text = from_bytes(&packed).unwrap_err().to_string();
+    assert!(
+        text.contains("a safetensors file; unpack it first"),
+        "{text}"
+    );
+    let cut = &packed[..packed.len() / 2];
+    let text = from_bytes(cut).unwrap_err().to_string();
+    assert!(text.contains("download it again"), "{text}");
+}
+
+#[test]
 fn blocks_are_counted_before_they_are_decoded() {
     let weights = Lc0Weights {
         residual: vec![Residual::default(); 100_000],
