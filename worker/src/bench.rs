@@ -143,12 +143,13 @@ fn fastest_up_to(size: usize, measured: &[bare::Bare], own: bare::Bare) -> f64 {
     speeds.fold(own.evals_per_s, f64::max)
 }
 
-/// How much of bare evaluation is left in self-play.
-fn share_of_bare(utilization: f64) -> String {
+/// How much of bare evaluation is left in self-play, which does so many evaluations a second.
+fn share_of_bare(evals_per_s: f64, utilization: f64) -> String {
     if utilization > 1.0 {
         "no less than bare, which other programs have slowed".to_owned()
     } else {
-        format!("{:.0} % of bare", 100.0 * utilization)
+        let bare = evals_per_s / utilization;
+        format!("{:.0} % of {bare:.0} bare", 100.0 * utilization)
     }
 }
 
@@ -200,7 +201,7 @@ fn for_people(benchmark: &Benchmark) -> String {
         quantity(selfplay.visits, "visit"),
         selfplay.batch,
         selfplay.evals_per_s,
-        share_of_bare(selfplay.utilization),
+        share_of_bare(selfplay.evals_per_s, selfplay.utilization),
         about,
         selfplay.positions_per_s,
         100.0 * selfplay.cache_hit_share,
@@ -266,8 +267,8 @@ mod tests {
         let measured = [bare(32, 900.0), bare(64, 1100.0), bare(128, 2000.0)];
         assert_eq!(fastest_up_to(100, &measured, bare(100, 1000.0)), 1100.0);
         assert_eq!(fastest_up_to(100, &[], bare(100, 1000.0)), 1000.0);
-        assert_eq!(share_of_bare(0.914), "91 % of bare");
-        assert!(!share_of_bare(1.21).contains('%'));
+        assert_eq!(share_of_bare(4570.0, 0.914), "91 % of 5000 bare");
+        assert!(!share_of_bare(4570.0, 1.21).contains('%'));
     }
 
     #[test]
