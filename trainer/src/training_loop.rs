@@ -121,10 +121,7 @@ impl TrainingLoop {
     }
 
     fn explain(&self, error: TrainError) -> anyhow::Error {
-        anyhow::Error::from(error).context(format!(
-            "training stopped at batch {} of candidate {}",
-            self.next, self.plan.sampler.candidate
-        ))
+        anyhow::Error::from(error).context(format!("training stopped at batch {}", self.next))
     }
 }
 

@@ -118,8 +118,7 @@ fn resume(
     let learner = Learner::resume(path, &state.params, settings.compute)
         .with_context(|| format!("cannot go on from {}", path.display()))?;
     tracing::info!(
-        "going on with candidate {} of run {} after {}",
-        state.candidate,
+        "going on with run {} after {}",
         state.run,
         quantity(state.step, "step")
     );

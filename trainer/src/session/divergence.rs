@@ -71,10 +71,7 @@ impl Session {
         };
         let state = &self.state;
         if matches!(state.phase, Phase::Train(_)) && note.candidate == state.candidate {
-            let diverged = format!(
-                "candidate {} diverged after step {}",
-                note.candidate, note.step
-            );
+            let diverged = format!("the candidate diverged after step {}", note.step);
             let params = fetch_run(&self.around.client).await?.params.training;
             if params == state.params {
                 tracing::warn!(

@@ -105,9 +105,8 @@ impl Session {
             );
         }
         tracing::info!(
-            "candidate {}: {} on the newest {window} of {} ({new} of them new, each to be used \
+            "training a candidate: {} on the newest {window} of {} ({new} of them new, each to be used \
              {:.1} times)",
-            self.state.candidate,
             quantity(plan.steps, "step"),
             quantity(total, "position"),
             plan.reuse

@@ -29,8 +29,7 @@ impl Session {
         let receipt = self.around.client.submit(bytes).await;
         let receipt = receipt.with_context(|| format!("cannot submit {}", path.display()))?;
         tracing::info!(
-            "submitted candidate {} as network {}: {}",
-            self.state.candidate,
+            "submitted the candidate as network {}: {}",
             receipt.number,
             hash.short()
         );

@@ -96,13 +96,7 @@ impl Session {
     }
 
     fn save_after(&mut self, report: &StepReport) -> anyhow::Result<()> {
-        let candidate = self.state.candidate;
-        let place = || {
-            format!(
-                "training stopped after batch {} of candidate {candidate}",
-                report.batch
-            )
-        };
+        let place = || format!("training stopped after batch {}", report.batch);
         self.save().with_context(place)
     }
 
