@@ -19,57 +19,57 @@ const MOST: usize = 1 << 16;
 
 /// The memory.
 #[derive(Debug, Default)]
-pub(in crate::db) struct Principals(Mutex<Known>);
+pub(in crate::db) struct Principals(Mutex<Cache>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct Cache {
     entries: HashMap<TokenHash, (Instant, Principal)>,
     /// How often everything was forgotten.
-    forgotten: u64,
+    generation: u64,
 }
 
 /// What was true when a question was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::db) struct Asked(u64);
+pub(in crate::db) struct Generation(u64);
 
 impl Principals {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn cache(&self) -> MutexGuard<'_, Cache> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Who a token belongs to, if that is known.
     pub(in crate::db) fn get(&self, token: &TokenHash) -> Option<Principal> {
-        let known = self.known();
-        let (since, principal) = known.entries.get(token)?;
+        let cache = self.cache();
+        let (since, principal) = cache.entries.get(token)?;
         (since.elapsed() < FRESH).then(|| principal.clone())
     }
 
     /// Forgets who one token belongs to, because the ledger is asked at this moment.
-    pub(in crate::db) fn forget_one(&self, token: &TokenHash) -> Asked {
-        let mut known = self.known();
-        known.entries.remove(token);
-        Asked(known.forgotten)
+    pub(in crate::db) fn forget_one(&self, token: &TokenHash) -> Generation {
+        let mut cache = self.cache();
+        cache.entries.remove(token);
+        Generation(cache.generation)
     }
 
     /// Remembers what the ledger answered, unless something was changed since it was asked.
-    pub(in crate::db) fn keep(&self, token: &TokenHash, principal: &Principal, asked: Asked) {
-        let mut known = self.known();
-        if known.forgotten != asked.0 {
+    pub(in crate::db) fn keep(&self, token: &TokenHash, principal: &Principal, asked: Generation) {
+        let mut cache = self.cache();
+        if cache.generation != asked.0 {
             return;
         }
-        if known.entries.len() >= MOST {
-            known.entries.clear();
+        if cache.entries.len() >= MOST {
+            cache.entries.clear();
         }
-        known
+        cache
             .entries
             .insert(*token, (Instant::now(), principal.clone()));
     }
 
     /// Forgets everything, because something was changed.
     pub(in crate::db) fn forget(&self) {
-        let mut known = self.known();
-        known.entries.clear();
-        known.forgotten += 1;
+        let mut cache = self.cache();
+        cache.entries.clear();
+        cache.generation += 1;
     }
 }
 

@@ -31,12 +31,12 @@ pub(super) enum PageError {
 
 /// What a page says that cannot be shown.
 #[derive(Debug, Clone)]
-struct Told {
+struct ErrorText {
     title: &'static str,
     detail: String,
 }
 
-impl Told {
+impl ErrorText {
     fn page(&self, layout: Layout) -> Html<String> {
         let page = ErrorPage {
             layout,
@@ -62,7 +62,7 @@ impl PageError {
     }
 
     /// The status, the title and a sentence. The log gets the rest.
-    fn told(self) -> (StatusCode, &'static str, String) {
+    fn parts(self) -> (StatusCode, &'static str, String) {
         match self {
             Self::BadRequest(why) => (StatusCode::BAD_REQUEST, "Bad request", why),
             Self::NotFound(what) => (StatusCode::NOT_FOUND, "Page not found", what),
@@ -127,14 +127,14 @@ impl From<QueryRejection> for PageError {
 
 impl IntoResponse for PageError {
     fn into_response(self) -> Response {
-        let (status, title, detail) = self.told();
-        let told = Told { title, detail };
+        let (status, title, detail) = self.parts();
+        let error_text = ErrorText { title, detail };
         let mut response = (
             status,
-            told.page(Layout::plain(&Presentation::default(), title)),
+            error_text.page(Layout::plain(&Presentation::default(), title)),
         )
             .into_response();
-        response.extensions_mut().insert(told);
+        response.extensions_mut().insert(error_text);
         if status == StatusCode::SERVICE_UNAVAILABLE {
             let headers = response.headers_mut();
             headers.insert(header::RETRY_AFTER, RETRY_AFTER.into());
@@ -167,7 +167,7 @@ pub(super) async fn present(
     path: &str,
     mut response: Response,
 ) -> Response {
-    let Some(told) = response.extensions_mut().remove::<Told>() else {
+    let Some(error_text) = response.extensions_mut().remove::<ErrorText>() else {
         return response;
     };
     let run = path.strip_prefix("/runs/").and_then(|rest| {
@@ -180,10 +180,10 @@ pub(super) async fn present(
         _ => None,
     };
     let layout = match run {
-        Some(run) => Layout::of(presentation, &run, Tab::Other).titled(told.title.to_owned()),
-        None => Layout::plain(presentation, told.title),
+        Some(run) => Layout::of(presentation, &run, Tab::Other).titled(error_text.title.to_owned()),
+        None => Layout::plain(presentation, error_text.title),
     };
-    *response.body_mut() = told.page(layout).into_response().into_body();
+    *response.body_mut() = error_text.page(layout).into_response().into_body();
     response
 }
 

@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug)]
 pub struct ExcludedChunks {
     path: PathBuf,
-    known: Known,
+    synced: Synced,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Known {
+struct Synced {
     /// The place of the last hold that is known.
     until: i64,
     held: BTreeSet<ContentHash>,
@@ -32,43 +32,43 @@ impl ExcludedChunks {
     ///
     /// If the file is there and cannot be read.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
-        let known = match std::fs::read(path) {
+        let synced = match std::fs::read(path) {
             Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
                 tracing::warn!("{} is damaged: {error}; it is made anew", path.display());
-                Known::default()
+                Synced::default()
             }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Known::default(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Synced::default(),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
         };
         Ok(Self {
             path: path.to_owned(),
-            known,
+            synced,
         })
     }
 
     /// The place of the last hold that is known, 0 without any.
     pub const fn until(&self) -> i64 {
-        self.known.until
+        self.synced.until
     }
 
     /// Whether a chunk is held.
     pub fn has(&self, chunk: ContentHash) -> bool {
-        self.known.held.contains(&chunk)
+        self.synced.held.contains(&chunk)
     }
 
     /// How many are held.
     pub fn count(&self) -> usize {
-        self.known.held.len()
+        self.synced.held.len()
     }
 
     /// Follows a change; the answer is whether it was one.
     pub fn follow(&mut self, hold: &HoldRow) -> bool {
         if hold.held {
-            self.known.held.insert(hold.chunk)
+            self.synced.held.insert(hold.chunk)
         } else {
-            self.known.held.remove(&hold.chunk)
+            self.synced.held.remove(&hold.chunk)
         }
     }
 
@@ -78,8 +78,8 @@ impl ExcludedChunks {
     ///
     /// If the file cannot be written.
     pub fn reach(&mut self, until: i64) -> anyhow::Result<()> {
-        if until > self.known.until {
-            self.known.until = until;
+        if until > self.synced.until {
+            self.synced.until = until;
             self.write()?;
         }
         Ok(())
@@ -91,12 +91,12 @@ impl ExcludedChunks {
     ///
     /// If the file cannot be written.
     pub fn forget(&mut self) -> anyhow::Result<()> {
-        self.known = Known::default();
+        self.synced = Synced::default();
         self.write()
     }
 
     fn write(&self) -> anyhow::Result<()> {
-        write_whole(&self.path, &serde_json::to_vec(&self.known)?)
+        write_whole(&self.path, &serde_json::to_vec(&self.synced)?)
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
 }

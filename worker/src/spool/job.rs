@@ -87,11 +87,11 @@ impl SpooledJob {
         let Some(Entry::JobStarted(taken)) = entries.next() else {
             return Ok(None);
         };
-        let told = Told::from_entries(entries);
+        let state = JournalState::from_entries(entries);
         let header = taken.header();
-        let (finished, uncut) = (told.games.keys().copied().collect(), Vec::new());
+        let (finished, uncut) = (state.games.keys().copied().collect(), Vec::new());
         let JobStarted { job, owner, .. } = *taken;
-        let (job, pending, closed) = (Arc::new(job), Vec::new(), told.closed);
+        let (job, pending, closed) = (Arc::new(job), Vec::new(), state.closed);
         let mut opened = Self {
             folder,
             job,
@@ -103,7 +103,7 @@ impl SpooledJob {
             pending,
             closed,
         };
-        opened.repair(told)?;
+        opened.repair(state)?;
         Ok(Some(opened))
     }
 
@@ -124,14 +124,14 @@ impl SpooledJob {
         cut.map(|()| Some(job))
     }
 
-    fn repair(&mut self, told: Told) -> Result<(), SpoolError> {
-        let Told {
+    fn repair(&mut self, state: JournalState) -> Result<(), SpoolError> {
+        let JournalState {
             mut games,
             order,
             cuts,
             settled,
             ..
-        } = told;
+        } = state;
         for cut in cuts {
             let members: Vec<_> = cut
                 .games
@@ -462,7 +462,7 @@ impl SpooledJob {
 
 /// What a journal tells after its first entry.
 #[derive(Debug, Default)]
-struct Told {
+struct JournalState {
     games: BTreeMap<u32, GameRecord>,
     /// Indices of the games in the order in which they ended.
     order: Vec<u32>,
@@ -471,24 +471,24 @@ struct Told {
     closed: bool,
 }
 
-impl Told {
+impl JournalState {
     fn from_entries(entries: impl Iterator<Item = Entry>) -> Self {
-        let mut told = Self::default();
+        let mut state = Self::default();
         for entry in entries {
             match entry {
                 Entry::Game(game) => {
-                    told.order.push(game.index);
-                    told.games.insert(game.index, *game);
+                    state.order.push(game.index);
+                    state.games.insert(game.index, *game);
                 }
-                Entry::ChunkSealed(cut) => told.cuts.push(cut),
+                Entry::ChunkSealed(cut) => state.cuts.push(cut),
                 Entry::ChunkAcknowledged(settled) => {
-                    told.settled.insert(settled.hash);
+                    state.settled.insert(settled.hash);
                 }
-                Entry::Closed => told.closed = true,
+                Entry::Closed => state.closed = true,
                 Entry::JobStarted(_) => {}
             }
         }
-        told
+        state
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rookery_common::params::{Fpu, KldStop, Noise, PuctParams, SearchParams, Temperature};
 use rookery_engine::search::SearcherConfig;
 
-use super::table::{Kind, Row, SetError};
+use super::table::{Kind, SetError, UciOption};
 
 /// All options with their values.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,7 +121,7 @@ impl Options {
     }
 
     /// The table from which options are listed and set.
-    fn rows(&mut self) -> Vec<Row<'_>> {
+    fn rows(&mut self) -> Vec<UciOption<'_>> {
         let NetworkChoice {
             network,
             device,
@@ -129,68 +129,68 @@ impl Options {
             threads,
         } = &mut self.network;
         vec![
-            Row("Network", Kind::Text(network)),
-            Row("Device", Kind::Text(device)),
-            Row("Precision", Kind::Combo(precision, PRECISIONS)),
-            Row("Threads", Kind::Spin(threads, 1..=256)),
-            Row("Hash", Kind::Spin(&mut self.hash, 16..=1_048_576)),
-            Row("Clear Hash", Kind::Button(&mut self.cleared)),
-            Row("MultiPV", Kind::Spin(&mut self.multi_pv, 1..=218)),
-            Row("Ponder", Kind::Check(&mut self.ponder)),
-            Row("SyzygyPath", Kind::Text(&mut self.syzygy_path)),
-            Row("UCI_Chess960", Kind::Check(&mut self.chess960)),
-            Row("UCI_ShowWDL", Kind::Check(&mut self.show_wdl)),
-            Row(
+            UciOption("Network", Kind::Text(network)),
+            UciOption("Device", Kind::Text(device)),
+            UciOption("Precision", Kind::Combo(precision, PRECISIONS)),
+            UciOption("Threads", Kind::Spin(threads, 1..=256)),
+            UciOption("Hash", Kind::Spin(&mut self.hash, 16..=1_048_576)),
+            UciOption("Clear Hash", Kind::Button(&mut self.cleared)),
+            UciOption("MultiPV", Kind::Spin(&mut self.multi_pv, 1..=218)),
+            UciOption("Ponder", Kind::Check(&mut self.ponder)),
+            UciOption("SyzygyPath", Kind::Text(&mut self.syzygy_path)),
+            UciOption("UCI_Chess960", Kind::Check(&mut self.chess960)),
+            UciOption("UCI_ShowWDL", Kind::Check(&mut self.show_wdl)),
+            UciOption(
                 "Move Overhead",
                 Kind::Spin(&mut self.move_overhead, 0..=60_000),
             ),
-            Row("MinibatchSize", Kind::Spin(&mut self.minibatch, 0..=1024)),
-            Row(
+            UciOption("MinibatchSize", Kind::Spin(&mut self.minibatch, 0..=1024)),
+            UciOption(
                 "MaxCollisions",
                 Kind::Spin(&mut self.max_collisions, 0..=1024),
             ),
-            Row(
+            UciOption(
                 "CacheHistoryLength",
                 Kind::Spin(&mut self.cache_history, 0..=7),
             ),
-            Row("CPuct", Kind::Real(&mut self.cpuct, 0.0..=100.0)),
-            Row("CPuctBase", Kind::Real(&mut self.cpuct_base, 1.0..=1e9)),
-            Row(
+            UciOption("CPuct", Kind::Real(&mut self.cpuct, 0.0..=100.0)),
+            UciOption("CPuctBase", Kind::Real(&mut self.cpuct_base, 1.0..=1e9)),
+            UciOption(
                 "FpuStrategy",
                 Kind::Combo(&mut self.fpu_strategy, FPU_STRATEGIES),
             ),
-            Row("FpuValue", Kind::Real(&mut self.fpu_value, -1.0..=2.0)),
-            Row(
+            UciOption("FpuValue", Kind::Real(&mut self.fpu_value, -1.0..=2.0)),
+            UciOption(
                 "PolicyTemperature",
                 Kind::Real(&mut self.policy_temperature, 0.1..=10.0),
             ),
-            Row(
+            UciOption(
                 "RootPolicyTemperature",
                 Kind::Real(&mut self.root_policy_temperature, 0.1..=10.0),
             ),
-            Row(
+            UciOption(
                 "NoiseEpsilon",
                 Kind::Real(&mut self.noise_epsilon, 0.0..=1.0),
             ),
-            Row(
+            UciOption(
                 "NoiseAlpha",
                 Kind::Real(&mut self.noise_alpha, 0.001..=100.0),
             ),
-            Row("SmartPruning", Kind::Check(&mut self.smart_pruning)),
-            Row(
+            UciOption("SmartPruning", Kind::Check(&mut self.smart_pruning)),
+            UciOption(
                 "MinimumKLDGainPerNode",
                 Kind::Real(&mut self.kld_gain, 0.0..=1.0),
             ),
-            Row(
+            UciOption(
                 "KLDGainAverageInterval",
                 Kind::Spin(&mut self.kld_interval, 2..=100_000),
             ),
-            Row("Temperature", Kind::Real(&mut self.temperature, 0.0..=10.0)),
-            Row(
+            UciOption("Temperature", Kind::Real(&mut self.temperature, 0.0..=10.0)),
+            UciOption(
                 "TemperatureEnd",
                 Kind::Real(&mut self.temperature_end, 0.0..=10.0),
             ),
-            Row(
+            UciOption(
                 "TemperaturePlies",
                 Kind::Spin(&mut self.temperature_plies, 0..=1000),
             ),
@@ -200,7 +200,7 @@ impl Options {
     /// One `option` line for each option, with the present values as defaults.
     pub fn declarations(&self) -> Vec<String> {
         let mut copy = self.clone();
-        copy.rows().iter().map(Row::declaration).collect()
+        copy.rows().iter().map(UciOption::declaration).collect()
     }
 
     /// Sets an option; its name is told whatever its case and spaces.

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 const EMPTY: &str = "<empty>";
 
 /// One option: its name, and where its value is.
-pub(super) struct Row<'a>(pub(super) &'static str, pub(super) Kind<'a>);
+pub(super) struct UciOption<'a>(pub(super) &'static str, pub(super) Kind<'a>);
 
 /// What values an option takes.
 pub(super) enum Kind<'a> {
@@ -50,7 +50,7 @@ pub enum SetError {
     },
 }
 
-impl Row<'_> {
+impl UciOption<'_> {
     /// The line that tells a GUI of the option.
     pub(super) fn declaration(&self) -> String {
         let what = match &self.1 {

@@ -8,7 +8,7 @@ use sqlx::AnyConnection;
 
 use crate::blobs::BlobKind;
 use crate::db::error::{DbError, Result};
-use crate::db::models::chunks::Row;
+use crate::db::models::chunks::StoredChunk;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
 use crate::db::sql::rows::{count, hash, to_count};
@@ -36,7 +36,7 @@ pub(in crate::db) async fn archivable(
     let Some(oldest) = oldest else {
         return Ok(Vec::new());
     };
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<StoredChunk> = sqlx::query_as(
         "SELECT c.sequence, c.hash, c.kind, c.network, c.bytes, c.games, c.positions,
            c.accepted_at, c.held
          FROM chunks c LEFT JOIN archived_chunks a ON a.chunk = c.sequence
@@ -49,7 +49,7 @@ pub(in crate::db) async fn archivable(
     .bind(i64::from(asked.limit))
     .fetch_all(conn)
     .await?;
-    rows.into_iter().map(Row::into_chunk).collect()
+    rows.into_iter().map(StoredChunk::into_chunk).collect()
 }
 
 /// Enters a stored archive: from now on its chunks are parts of it.

@@ -34,7 +34,7 @@ pub(in crate::db) async fn receipt(
 }
 
 #[derive(FromRow)]
-pub(in crate::db) struct Row {
+pub(in crate::db) struct StoredChunk {
     sequence: i64,
     hash: Vec<u8>,
     kind: String,
@@ -46,7 +46,7 @@ pub(in crate::db) struct Row {
     held: i64,
 }
 
-impl Row {
+impl StoredChunk {
     pub(in crate::db) fn into_chunk(self) -> Result<ChunkRow> {
         Ok(ChunkRow {
             sequence: self.sequence,
@@ -69,7 +69,7 @@ pub(in crate::db) async fn page(
     after: i64,
     limit: u32,
 ) -> Result<ChunkPage> {
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<StoredChunk> = sqlx::query_as(
         "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at, held
          FROM chunks WHERE run_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3",
     )
@@ -82,7 +82,7 @@ pub(in crate::db) async fn page(
     let chunks = rows
         .into_iter()
         .take(limit as usize)
-        .map(Row::into_chunk)
+        .map(StoredChunk::into_chunk)
         .collect::<Result<Vec<_>>>()?;
     let next = chunks.last().map_or(after, |chunk| chunk.sequence);
     Ok(ChunkPage { chunks, next, more })
@@ -93,7 +93,7 @@ pub(in crate::db) async fn one(
     hash: &ContentHash,
 ) -> Result<(RunName, ChunkRow)> {
     let unknown = || DbError::NotFound(format!("chunk {hash}"));
-    let row: Row = sqlx::query_as(
+    let row: StoredChunk = sqlx::query_as(
         "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at, held
          FROM chunks WHERE hash = $1",
     )

@@ -23,7 +23,7 @@ const WORKERS: u32 = 100;
 
 /// What is told of a contributor everywhere.
 #[derive(FromRow)]
-struct Told {
+struct ContributorRow {
     name: String,
     created_at: i64,
     #[sqlx(flatten)]
@@ -56,7 +56,7 @@ impl CreditRow {
 #[derive(FromRow)]
 struct Listed {
     #[sqlx(flatten)]
-    told: Told,
+    contributor: ContributorRow,
     /// In the span by which they are listed.
     span_games: i64,
     span_positions: i64,
@@ -96,7 +96,7 @@ impl Listed {
     }
 }
 
-impl Told {
+impl ContributorRow {
     fn into_info(self, recent: Option<Credit>, rank: Option<u64>) -> Result<ContributorInfo> {
         let Credit {
             games,
@@ -140,7 +140,7 @@ pub(in crate::db) async fn list(
     let list = rows.into_iter().zip(places).map(|(row, place)| {
         let recent = row.in_span();
         let rank = (recent.positions > 0).then_some(place);
-        row.told
+        row.contributor
             .into_info((filter.span != Span::All).then_some(recent), rank)
     });
     Ok(Contributors {
@@ -162,10 +162,10 @@ pub(in crate::db) async fn one(
     tell(&mut query, run, now)?;
     query.push(" FROM users t WHERE t.id = ").bind(user)?;
     let (sql, arguments) = query.finish();
-    let told: Told = sqlx::query_as_with(sql, arguments)
+    let contributor: ContributorRow = sqlx::query_as_with(sql, arguments)
         .fetch_one(&mut *conn)
         .await?;
-    let of_all_time = told.credit.read();
+    let of_all_time = contributor.credit.read();
     let mut spans = Vec::with_capacity(Span::ALL.len());
     let mut days = Vec::new();
     let mut of_all = None;
@@ -176,7 +176,7 @@ pub(in crate::db) async fn one(
                 let begins = since.begins(now);
                 let given = given(conn, user, run, &begins, since.length).await?;
                 if span == Span::Month {
-                    days = by_day(&begins, &given, told.created_at, now)?;
+                    days = by_day(&begins, &given, contributor.created_at, now)?;
                 }
                 total(&given)
             }
@@ -187,7 +187,7 @@ pub(in crate::db) async fn one(
         spans.push(SpanCredit { span, credit, rank });
     }
     Ok(ContributorDetail {
-        info: told.into_info(None, of_all)?,
+        info: contributor.into_info(None, of_all)?,
         credit: spans,
         days,
         workers: last_heard(conn, Some(user), now - REMEMBERED, WORKERS).await?,

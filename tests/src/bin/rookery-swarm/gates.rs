@@ -33,7 +33,7 @@ pub(crate) struct Scored {
 pub(crate) type Played = BTreeMap<MatchId, Vec<Vec<Scored>>>;
 
 /// What the coordinator tells of a run.
-pub(crate) struct Told {
+pub(crate) struct RunSnapshot {
     /// All matches, the oldest first.
     pub(crate) matches: Vec<MatchInfo>,
     pub(crate) networks: Vec<NetworkInfo>,
@@ -162,21 +162,24 @@ fn decided(
 ///
 /// If a match's rule cannot be applied.
 pub(crate) fn compare(
-    told: &Told,
+    snapshot: &RunSnapshot,
     played: &Played,
     submitted: &HashSet<ContentHash>,
 ) -> anyhow::Result<Found> {
     let mut wrong = Vec::new();
-    for m in &told.matches {
+    for m in &snapshot.matches {
         let chunks = played.get(&m.id).map_or(&[][..], Vec::as_slice);
         check_match(m, &replay(m.purpose, &m.rule, chunks)?, &mut wrong);
     }
-    let gates = check_line(told, &mut wrong);
-    for network in &told.networks {
+    let gates = check_line(snapshot, &mut wrong);
+    for network in &snapshot.networks {
         check_network(network, gates.get(&network.number).copied(), &mut wrong);
     }
     for hash in submitted {
-        let known = told.networks.iter().filter(|network| network.hash == *hash);
+        let known = snapshot
+            .networks
+            .iter()
+            .filter(|network| network.hash == *hash);
         let times = known.count();
         if times != 1 {
             wrong.push(format!("candidate {hash} is there {times} times"));
@@ -185,7 +188,7 @@ pub(crate) fn compare(
     let decided = gates.values().filter(|m| m.status != MatchStatus::Open);
     let decided = decided.count() as u64;
     let with = |status| {
-        let networks = told.networks.iter().filter(|n| n.status == status);
+        let networks = snapshot.networks.iter().filter(|n| n.status == status);
         networks.count() as u64
     };
     let promotions = with(NetworkStatus::Promoted);
@@ -228,13 +231,13 @@ fn check_match(m: &MatchInfo, replay: &Replay, wrong: &mut Vec<String>) {
 /// Every gate must have been played against the network that the one before it left best. Gives the
 /// gates by their candidates.
 fn check_line<'a>(
-    told: &'a Told,
+    snapshot: &'a RunSnapshot,
     wrong: &mut Vec<String>,
 ) -> HashMap<NetworkNumber, &'a MatchInfo> {
     let mut gates = HashMap::new();
     let mut best = NetworkNumber(0);
     let of_gates = |m: &&MatchInfo| m.purpose == MatchPurpose::Gate;
-    for m in told.matches.iter().filter(of_gates) {
+    for m in snapshot.matches.iter().filter(of_gates) {
         let (id, candidate, opponent) = (m.id, m.candidate, m.opponent);
         if opponent != best {
             wrong.push(format!(
@@ -248,8 +251,8 @@ fn check_line<'a>(
             best = candidate;
         }
     }
-    if told.best != Some(best) {
-        let stored = told.best;
+    if snapshot.best != Some(best) {
+        let stored = snapshot.best;
         wrong.push(format!(
             "best is {stored:?}, the last promotion was of {best}"
         ));

@@ -13,7 +13,7 @@ use rookery_tests::client::Client;
 use tokio::task::JoinSet;
 
 use crate::book::{Accounts, Fate};
-use crate::gates::{self, Found, Played, Told};
+use crate::gates::{self, Found, Played, RunSnapshot};
 use crate::phases::Swarm;
 use crate::phases::calls::Ground;
 
@@ -200,7 +200,7 @@ async fn gates(
         played.entry(id).or_default().push(games);
     }
     let (trainer, run) = (&swarm.target.trainer, swarm.target.run.as_str());
-    let told = Told {
+    let snapshot = RunSnapshot {
         matches: matches(swarm).await?,
         networks: trainer.networks(run).await?,
         best,
@@ -209,7 +209,7 @@ async fn gates(
         .ground
         .book
         .with(|accounts| accounts.submitted.clone());
-    gates::compare(&told, &played, &submitted)
+    gates::compare(&snapshot, &played, &submitted)
 }
 
 /// All matches of the run, the oldest first.

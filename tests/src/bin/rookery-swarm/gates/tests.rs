@@ -107,7 +107,7 @@ fn network(number: u32, status: NetworkStatus, gate: Option<i64>) -> NetworkInfo
 }
 
 /// Two promotions, one after the other, and a candidate that waits.
-fn story() -> (Told, Played, HashSet<ContentHash>) {
+fn story() -> (RunSnapshot, Played, HashSet<ContentHash>) {
     let (first, second) = (won(1, 1, 0), won(2, 2, 1));
     let networks = vec![
         network(0, NetworkStatus::Initial, None),
@@ -116,19 +116,19 @@ fn story() -> (Told, Played, HashSet<ContentHash>) {
         network(3, NetworkStatus::Candidate, None),
     ];
     let submitted = networks[1..].iter().map(|network| network.hash).collect();
-    let told = Told {
+    let snapshot = RunSnapshot {
         matches: vec![first.0, second.0],
         networks,
         best: Some(NetworkNumber(2)),
     };
     let played = Played::from([(MatchId(1), first.1), (MatchId(2), second.1)]);
-    (told, played, submitted)
+    (snapshot, played, submitted)
 }
 
 #[test]
 fn promotions_that_follow_from_each_other_are_as_they_should_be() {
-    let (told, played, submitted) = story();
-    let found = compare(&told, &played, &submitted).expect("rules");
+    let (snapshot, played, submitted) = story();
+    let found = compare(&snapshot, &played, &submitted).expect("rules");
     let expected = Found {
         decided: 2,
         promotions: 2,
@@ -139,10 +139,10 @@ fn promotions_that_follow_from_each_other_are_as_they_should_be() {
 
 #[test]
 fn whatever_does_not_follow_is_found() {
-    type Change = fn(&mut Told, &mut Played);
+    type Change = fn(&mut RunSnapshot, &mut Played);
     let changes: [(&str, Change); 8] = [
-        ("a pair counts twice", |told, _| {
-            let tally = &mut told.matches[0].tally;
+        ("a pair counts twice", |snapshot, _| {
+            let tally = &mut snapshot.matches[0].tally;
             tally.add_pair(GameScore::Win, GameScore::Win);
         }),
         ("a chunk is in the ledger twice", |_, played| {
@@ -152,28 +152,28 @@ fn whatever_does_not_follow_is_found() {
         ("a chunk is not counted", |_, played| {
             played.get_mut(&MatchId(2)).expect("a match").pop();
         }),
-        ("a decision is turned", |told, _| {
-            told.matches[1].status = MatchStatus::Rejected;
+        ("a decision is turned", |snapshot, _| {
+            snapshot.matches[1].status = MatchStatus::Rejected;
         }),
-        ("a candidate is decided about twice", |told, played| {
+        ("a candidate is decided about twice", |snapshot, played| {
             let (again, chunks) = won(3, 2, 2);
-            told.matches.push(again);
+            snapshot.matches.push(again);
             played.insert(MatchId(3), chunks);
         }),
-        ("a network is promoted without a gate", |told, _| {
-            told.networks[3].status = NetworkStatus::Promoted;
+        ("a network is promoted without a gate", |snapshot, _| {
+            snapshot.networks[3].status = NetworkStatus::Promoted;
         }),
-        ("a promotion does not make best", |told, _| {
-            told.best = Some(NetworkNumber(1));
+        ("a promotion does not make best", |snapshot, _| {
+            snapshot.best = Some(NetworkNumber(1));
         }),
-        ("a candidate is gone", |told, _| {
-            told.networks.pop();
+        ("a candidate is gone", |snapshot, _| {
+            snapshot.networks.pop();
         }),
     ];
     for (what, change) in changes {
-        let (mut told, mut played, submitted) = story();
-        change(&mut told, &mut played);
-        let found = compare(&told, &played, &submitted).expect("rules");
+        let (mut snapshot, mut played, submitted) = story();
+        change(&mut snapshot, &mut played);
+        let found = compare(&snapshot, &played, &submitted).expect("rules");
         assert!(!found.wrong.is_empty(), "{what}");
     }
 }
