@@ -7,10 +7,12 @@
 //! first against the next (a killer move).
 
 mod checks;
+mod proof_visits;
 
 use shakmaty::{Chess, Move, Position};
 
 use checks::Checks;
+pub use proof_visits::ProofVisits;
 
 /// How many moves of the mating side a search looks ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

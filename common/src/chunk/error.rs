@@ -75,6 +75,8 @@ codes! {
     TooFewVisits = "too-few-visits";
     /// Sequential halving does not spread visits like this.
     WrongSchedule = "wrong-schedule";
+    /// A search is said to have proven what the rules of chess do not give, or not to have seen a mate in one.
+    FalseProof = "false-proof";
     /// A game is longer than the job allows.
     TooLong = "too-long";
     /// A self-play game's `play_on` is not what its seed draws.

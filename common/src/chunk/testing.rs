@@ -42,6 +42,8 @@ pub(super) fn work(games: u32) -> Work {
         ..SelfPlayParams::default()
     };
     params.search.visits = VISITS;
+    // Their mates in one are not played.
+    params.search.solver = false;
     params.search.root = RootSearch::Gumbel(GumbelParams::default());
     params.full_search_share = 0.5;
     params.fast_visits = 10;

@@ -11,6 +11,7 @@ use shakmaty::Chess;
 
 mod audit;
 mod choice;
+mod proofs;
 mod searches;
 mod start;
 

@@ -4,9 +4,11 @@
 use shakmaty::Color;
 
 use super::super::error::{ChunkError, ChunkErrorCode};
-use super::super::record::{Effort, PlyRecord, Side};
+use super::super::record::{Effort, GameKind, PlyRecord, Side};
 use super::super::replay::Replayed;
 use super::fail;
+use super::proofs::{self, Proven};
+use crate::chess::mate::ProofVisits;
 use crate::network::Program;
 use crate::params::RootSearch;
 use crate::play::halving::VisitCounts;
@@ -14,6 +16,9 @@ use crate::play::rules::{begin_ply, game_rng};
 use crate::play::{Exploration, GameRules, Purpose};
 use crate::play::{TARGET_UNITS, visit_weights};
 use crate::protocol::jobs::Work;
+
+/// Positions that are looked at to check the proofs of a game. Honest games took 11 on average, and never more than 2,507.
+const POSITIONS_A_GAME: u32 = 4000;
 
 /// The searches of one job's games.
 pub(super) struct SearchCheck {
@@ -63,20 +68,49 @@ impl SearchCheck {
         let game = &replayed.game;
         let mut rng = (self.rules.has_fast_searches()).then(|| game_rng(game.seed));
         let mut mover = replayed.first;
+        let mut proven = Proven::default();
+        let mut bounds = ProofVisits::within(POSITIONS_A_GAME);
+        // Moves of an audit are those of its task.
+        let is_chosen = !matches!(game.kind, GameKind::Audit { .. });
         for (ply, record) in (first..).zip(&game.plies) {
             let effort = rng.as_mut().map_or(Effort::Full, |rng| {
                 begin_ply(rng, ply);
                 self.rules.draw_effort(rng)
             });
+            let place = (ply - first) as usize;
             let checked = if self.is_program(mover, candidate) {
                 self.check_program(record, effort)
             } else {
                 self.check_search(record, effort, ply)
+                    .and_then(|()| self.check_proof(replayed, place, &mut bounds))
             };
-            checked.map_err(|error| error.at_ply((ply - first) as usize))?;
+            checked
+                .and_then(|()| match is_chosen {
+                    true => proven.follow(mover, record),
+                    false => Ok(()),
+                })
+                .map_err(|error| error.at_ply(place))?;
             mover = !mover;
         }
-        Ok(())
+        proven.check_end(&replayed.history)
+    }
+
+    /// Checks what the search at this place says of proofs.
+    fn check_proof(
+        &self,
+        replayed: &Replayed,
+        place: usize,
+        bounds: &mut ProofVisits,
+    ) -> Result<(), ChunkError> {
+        let plies = &replayed.game.plies;
+        let Some((position, _)) = replayed.history.look_back(plies.len() - place) else {
+            return Ok(());
+        };
+        if !self.rules.search.solver {
+            return Ok(());
+        }
+        let visits = self.rules.visits(plies[place].effort);
+        proofs::check(position, &plies[place], visits, bounds)
     }
 
     fn is_program(&self, mover: Color, candidate: Option<Side>) -> bool {

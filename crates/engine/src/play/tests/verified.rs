@@ -13,7 +13,7 @@ use rookery_common::params::{
     AdjudicationParams, ForcedPlayouts, GumbelParams, KldStop, MatchParams, PuzzleParams,
     ResignParams, RootSearch, SearchParams, SelfPlayParams, TableParams, Temperature,
 };
-use rookery_common::play::{Chosen, GameRules};
+use rookery_common::play::{Chosen, GameRules, Reuse, TARGET_UNITS};
 use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{self, Backend, Opening, PairTask, selfplay_start};
 use rookery_common::puzzle::Puzzle;
@@ -374,6 +374,52 @@ fn a_proven_search_is_accepted_as_it_is_recorded_and_in_no_other_form() {
         }
     }
     assert!(seen > 5, "{seen} games had a proven search");
+}
+
+/// Whoever makes proofs up to save the search is found out at once, but where few moves are left to look at.
+#[test]
+fn most_proofs_that_are_made_up_are_refused() {
+    let (mut refused, mut left_to_audits) = (0, 0);
+    for (leased, games) in ways() {
+        let rules = GameRules::of(&leased);
+        if !rules.search.solver || rules.reuse == Reuse::Keep {
+            continue;
+        }
+        let units = match rules.search.root {
+            RootSearch::Puct => 1,
+            RootSearch::Gumbel(_) => TARGET_UNITS,
+        };
+        // The third one begins with all pieces.
+        let game = &games[2];
+        for (ply, value) in (0..game.plies.len()).flat_map(|ply| [(ply, 1.0), (ply, -1.0)]) {
+            let mut changed = game.clone();
+            let record = &mut changed.plies[ply];
+            let history = game.start.history().unwrap();
+            let played = &game.plies[..ply];
+            let history = played.iter().fold(history, |mut history, record| {
+                history.push(record.played);
+                history
+            });
+            let legal = canonical_moves(history.position());
+            record.visits = legal
+                .iter()
+                .map(|m| u32::from(*m == record.played))
+                .collect();
+            if let Some(target) = &mut record.target {
+                *target = record.visits.iter().map(|n| *n as u16 * units).collect();
+            }
+            (record.root_q, record.root_draw, record.best_q) = (value, 0.0, value);
+            match refusal(&[changed], &leased) {
+                Some((ChunkErrorCode::FalseProof, _)) => refused += 1,
+                _ if game.plies[ply].is_decided() => {}
+                _ => left_to_audits += 1,
+            }
+        }
+    }
+    assert!(
+        left_to_audits * 50 < refused,
+        "{left_to_audits} of {refused}"
+    );
 }
 
 /// The game up to a ply whose move is the one at `place`, and the lease of games that end there.
