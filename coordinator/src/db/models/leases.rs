@@ -56,6 +56,8 @@ pub(in crate::db) struct JobRow {
     pub(in crate::db) games_counted: i64,
     /// Whether the last order on the contributor was a quarantine: 1 if so.
     pub(in crate::db) quarantined: i64,
+    /// Whether the run is archived, or deleted: 1 if so.
+    run_is_over: i64,
     passed: i64,
     vouched: i64,
     failed: i64,
@@ -72,6 +74,16 @@ impl JobRow {
 
     pub(in crate::db) fn network(&self) -> Result<NetworkNumber> {
         to_u32("network", self.network).map(NetworkNumber)
+    }
+
+    /// Refuses games of a run that is over: nobody would audit them, and of a deleted one nothing tells which were
+    /// counted before.
+    pub(in crate::db) fn check_run(&self, job: JobId) -> Result<()> {
+        if self.run_is_over == 0 {
+            return Ok(());
+        }
+        let detail = format!("the run of job {job} was archived: its games are not taken any more");
+        Err(DbError::LeaseEnded(detail))
     }
 
     /// The contributor's.
@@ -94,6 +106,8 @@ pub(in crate::db) async fn find_all(
            j.match_id, j.seed, j.protocol, j.work, j.games, j.games_counted,
            COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = j.user_id
              ORDER BY q.id DESC LIMIT 1), 0) AS quarantined,
+           CAST(CASE WHEN r.archived_at IS NULL AND r.deleted_at IS NULL THEN 0 ELSE 1 END AS BIGINT)
+             AS run_is_over,
            COALESCE(t.passed, 0) AS passed, COALESCE(t.vouched, 0) AS vouched,
            COALESCE(t.failed, 0) AS failed
          FROM jobs j JOIN runs r ON r.id = j.run_id JOIN users u ON u.id = j.user_id
@@ -156,6 +170,7 @@ async fn of_row(
     row: &JobRow,
     values: &LeaseValues,
 ) -> Result<LeasedJob> {
+    row.check_run(job)?;
     let seed = seed(row.seed);
     let (work, audited) = match row.kind()? {
         WorkKind::Audit => {

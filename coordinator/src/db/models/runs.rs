@@ -216,6 +216,11 @@ pub(in crate::db) async fn create(
     actor: String,
     now: Timestamp,
 ) -> Result<()> {
+    if draft.name.as_str().starts_with(DELETED) {
+        let detail =
+            format!("a run's name cannot begin with {DELETED}, as those of deleted runs do");
+        return Err(DbError::Conflict(detail));
+    }
     let created = sqlx::query(
         "INSERT INTO runs (name, description, status, params, created_at, title, contact, links)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (name) DO NOTHING",

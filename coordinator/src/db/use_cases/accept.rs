@@ -44,12 +44,14 @@ pub(in crate::db) async fn accept(
     let ids: Vec<JobId> = uploads.iter().map(|upload| upload.chunk.job).collect();
     let jobs = leases::find_all(conn, &ids).await?;
     let own = |upload: &ChunkUpload| {
-        let job = jobs.get(&upload.chunk.job);
-        job.filter(|job| job.user_id == upload.chunk.user.0)
+        let (id, user) = (upload.chunk.job, upload.chunk.user);
+        let job = jobs.get(&id).filter(|job| job.user_id == user.0);
+        let job = job.ok_or_else(|| leases::unknown(id))?;
+        job.check_run(id).map(|()| job)
     };
     let mut training = Vec::new();
     for upload in uploads.iter() {
-        if let Some(job) = own(upload)
+        if let Ok(job) = own(upload)
             && job.kind()?.is_training()
         {
             training.push((upload, job));
@@ -59,9 +61,12 @@ pub(in crate::db) async fn accept(
     let mut replies = Vec::with_capacity(uploads.len());
     let mut stale = false;
     for upload in uploads.iter() {
-        let Some(mut job) = own(upload) else {
-            replies.push(Err(leases::unknown(upload.chunk.job)));
-            continue;
+        let mut job = match own(upload) {
+            Ok(job) => job,
+            Err(error) => {
+                replies.push(Err(error));
+                continue;
+            }
         };
         let reread;
         let entered = if job.kind()?.is_training() {

@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::Method;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::jobs::Job;
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::server::{Link, Presentation, ServerInfo};
@@ -11,6 +12,7 @@ use rookery_coordinator::config::{AccessConfig, Registration};
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, params, value};
+use crate::support::games::{chunk, selfplay};
 
 #[tokio::test]
 async fn parameters_out_of_range_do_not_reach_a_run() {
@@ -97,6 +99,43 @@ async fn what_would_mislead_people_does_not_present_a_run() {
     assert_eq!(
         (run.title, run.contact, run.links),
         (None, None, Vec::new())
+    );
+}
+
+/// Nobody audits games of an archived run, and a deleted one has forgotten which were counted.
+#[tokio::test]
+async fn games_of_a_run_that_is_over_are_refused_under_any_name() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let [first, second] = [app.lease(&app.alice).await, app.lease(&app.alice).await];
+    app.accepted(&app.alice, &chunk(&first, &[selfplay(&first, 0, 1)]))
+        .await;
+    let archive = |archived: &str| {
+        let body = format!(r#"{{"archived": {archived}}}"#);
+        app.call(Method::PATCH, "/runs/main", &app.operator, body)
+    };
+    value(archive("true").await).await;
+    let late = async |chunk: Vec<u8>| code(app.upload(&app.alice, &chunk).await).await;
+    assert_eq!(
+        late(chunk(&second, &[selfplay(&second, 0, 2)])).await,
+        ProblemCode::LeaseEnded
+    );
+    // What was acknowledged still is.
+    app.accepted(&app.alice, &chunk(&first, &[selfplay(&first, 0, 1)]))
+        .await;
+    value(archive("false").await).await;
+    app.accepted(&app.alice, &chunk(&second, &[selfplay(&second, 0, 2)]))
+        .await;
+    value(archive("true").await).await;
+    let deleted = app.call(Method::DELETE, "/runs/main", &app.operator, Body::empty());
+    assert_eq!(deleted.await.status(), 204);
+    let renamed = Job {
+        run: "deleted-1".parse().unwrap(),
+        ..first.clone()
+    };
+    assert_eq!(
+        late(chunk(&renamed, &[selfplay(&renamed, 0, 1)])).await,
+        ProblemCode::LeaseEnded
     );
 }
 

@@ -112,14 +112,18 @@ async fn user(db: &SharedDatabase, name: &str) -> UserId {
         .unwrap()
 }
 
-async fn run(db: &SharedDatabase, text: &str, params: RunParams) {
-    let draft = RunDraft {
+fn run_draft(text: &str, params: RunParams) -> RunDraft {
+    RunDraft {
         name: name(text),
         description: "d".to_owned(),
         presentation: Presentation::default(),
         params,
-    };
-    db.create_run(draft, "test", noon()).await.unwrap();
+    }
+}
+
+async fn run(db: &SharedDatabase, text: &str, params: RunParams) {
+    let created = db.create_run(run_draft(text, params), "test", noon()).await;
+    created.unwrap();
 }
 
 fn network(run: &str, user: UserId, number: u8) -> NetworkDraft {

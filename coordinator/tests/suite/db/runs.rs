@@ -9,7 +9,7 @@ use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::db::{CANDIDATES, Checked, DbError, LogFilter, Rejection, SharedDatabase};
 use sqlx::{AnyConnection, Connection as _};
 
-use super::{name, network, run, user};
+use super::{name, network, run, run_draft, user};
 use crate::support::app::params;
 use crate::support::database::TestDatabase;
 use crate::support::noon;
@@ -226,6 +226,12 @@ async fn what_earlier_versions_logged_is_shown_as_changes() {
 
 pub(super) async fn an_archived_run_is_kept_and_a_deleted_one_is_not(db: SharedDatabase) {
     let ann = user(&db, "ann").await;
+    let reserved = run_draft("deleted-7", params());
+    let reserved = db.create_run(reserved, "test", noon()).await;
+    assert!(
+        matches!(reserved, Err(DbError::Conflict(_))),
+        "{reserved:?}"
+    );
     run(&db, "a", params()).await;
     run(&db, "b", params()).await;
     for run in ["a", "b"] {
