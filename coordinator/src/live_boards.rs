@@ -20,6 +20,8 @@ const BOARDS: usize = 4;
 const MOST: usize = 64;
 /// How long a board without updates stays.
 const SILENCE: SignedDuration = SignedDuration::from_mins(3);
+/// After how long a board makes room for a contributor who has none in its run.
+const TURN: SignedDuration = SignedDuration::from_mins(10);
 /// Least interval between two updates of a board: each goes to every listener. Workers send one in three seconds at most.
 const UPDATE_EVERY: SignedDuration = SignedDuration::from_secs(1);
 /// Least interval between two jobs that are looked up in the ledger, so that workers that share cost it little.
@@ -33,9 +35,27 @@ pub struct LiveBoards(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    boards: Vec<(LiveBoard, Timestamp)>,
+    boards: Vec<Shown>,
     /// The last look-up of each contributor, for as long as it counts.
     look_ups: Vec<(String, Timestamp)>,
+}
+
+/// A board that is shown.
+#[derive(Debug)]
+struct Shown {
+    board: LiveBoard,
+    since: Timestamp,
+    heard: Timestamp,
+}
+
+impl Shown {
+    const fn new(board: LiveBoard, now: Timestamp) -> Self {
+        Self {
+            board,
+            since: now,
+            heard: now,
+        }
+    }
 }
 
 impl LiveBoards {
@@ -49,43 +69,44 @@ impl LiveBoards {
         let fresh = state
             .boards
             .iter()
-            .filter(|(_, heard)| is_fresh(*heard, now));
-        let boards = fresh.map(|(board, _)| board);
+            .filter(|shown| is_fresh(shown.heard, now));
+        let boards = fresh.map(|shown| &shown.board);
         boards.filter(|board| board.run == *run).cloned().collect()
     }
 
     /// Takes a board, if there is room for it or it is known already; whether it was taken.
     ///
     /// An update that comes too soon after the last one is not taken. In a full run a board makes room for one of
-    /// another contributor that has at least two fewer.
+    /// another contributor that has at least two fewer, and the oldest one after its turn for one that has none.
     pub fn take(&self, board: LiveBoard, now: Timestamp) -> bool {
         let mut state = self.lock();
-        state.boards.retain(|(_, heard)| is_fresh(*heard, now));
+        state.boards.retain(|shown| is_fresh(shown.heard, now));
         let boards = &mut state.boards;
-        if let Some((known, heard)) = boards.iter_mut().find(|(known, _)| known.job == board.job) {
-            if is_within(UPDATE_EVERY, *heard, now) {
+        let is_same = |shown: &&mut Shown| shown.board.job == board.job;
+        if let Some(shown) = boards.iter_mut().find(is_same) {
+            if is_within(UPDATE_EVERY, shown.heard, now) {
                 return false;
             }
-            (*known, *heard) = (board, now);
+            (shown.board, shown.heard) = (board, now);
             return true;
         }
-        let of_run = boards.iter().filter(|(known, _)| known.run == board.run);
+        let of_run = boards.iter().filter(|shown| shown.board.run == board.run);
         if of_run.count() < BOARDS && boards.len() < MOST {
-            boards.push((board, now));
+            boards.push(Shown::new(board, now));
             return true;
         }
-        let surplus = surplus(boards, &board);
-        if let Some(place) = surplus {
-            boards[place] = (board, now);
+        let place = surplus(boards, &board).or_else(|| turn_is_over(boards, &board, now));
+        if let Some(place) = place {
+            boards[place] = Shown::new(board, now);
         }
-        surplus.is_some()
+        place.is_some()
     }
 
     /// The board of a job as it was heard last.
     fn known(&self, job: JobId) -> Option<LiveBoard> {
         let state = self.lock();
-        let known = state.boards.iter().find(|(board, _)| board.job == job);
-        known.map(|(board, _)| board.clone())
+        let known = state.boards.iter().find(|shown| shown.board.job == job);
+        known.map(|shown| shown.board.clone())
     }
 
     /// Whether another job of this contributor may be looked up now.
@@ -103,18 +124,31 @@ impl LiveBoards {
     }
 }
 
+/// How many boards of a run a contributor has.
+fn count(boards: &[Shown], run: &RunName, contributor: &str) -> usize {
+    let own = |shown: &&Shown| shown.board.run == *run && shown.board.contributor == contributor;
+    boards.iter().filter(own).count()
+}
+
 /// Where a board of the run stands that makes room for this one: of a contributor with at least two more.
-fn surplus(boards: &[(LiveBoard, Timestamp)], board: &LiveBoard) -> Option<usize> {
-    let count = |contributor: &str| {
-        let of_run = boards.iter().filter(|(known, _)| known.run == board.run);
-        of_run
-            .filter(|(known, _)| known.contributor == contributor)
-            .count()
-    };
-    let own = count(&board.contributor);
-    boards
-        .iter()
-        .position(|(known, _)| known.run == board.run && count(&known.contributor) > own + 1)
+fn surplus(boards: &[Shown], board: &LiveBoard) -> Option<usize> {
+    let own = count(boards, &board.run, &board.contributor);
+    boards.iter().position(|shown| {
+        let known = &shown.board;
+        known.run == board.run && count(boards, &board.run, &known.contributor) > own + 1
+    })
+}
+
+/// Where the run's board stands that has been shown longest, if its turn is over and the contributor of this one has
+/// none.
+fn turn_is_over(boards: &[Shown], board: &LiveBoard, now: Timestamp) -> Option<usize> {
+    if count(boards, &board.run, &board.contributor) > 0 {
+        return None;
+    }
+    let places = boards.iter().enumerate();
+    let of_run = places.filter(|(_, shown)| shown.board.run == board.run);
+    let (place, oldest) = of_run.min_by_key(|(_, shown)| shown.since)?;
+    (!is_within(TURN, oldest.since, now)).then_some(place)
 }
 
 fn is_fresh(heard: Timestamp, now: Timestamp) -> bool {
@@ -179,6 +213,9 @@ async fn introduce(
     positions: Vec<LivePosition>,
 ) -> Result<Option<LiveBoard>> {
     let leased = app.db.leased_job(job).await?;
+    if shared.game >= leased.work.games() {
+        return Ok(None);
+    }
     let mut numbers = Vec::new();
     for hash in leased.work.networks() {
         let network = app.db.network(&leased.run, NetworkName::Hash(hash)).await?;
@@ -258,6 +295,34 @@ mod tests {
         let shown = boards.of(&"main".parse().unwrap(), now);
         let of = |name| shown.iter().filter(|one| one.contributor == name).count();
         assert_eq!((of("mallory"), of("ada")), (2, 2));
+    }
+
+    #[test]
+    fn a_few_contributors_do_not_keep_all_boards_for_ever() {
+        let boards = LiveBoards::default();
+        let start: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+        let names = ["a", "b", "c", "d"];
+        let update = |now: Timestamp| {
+            for (job, name) in (0..).zip(names) {
+                boards.take(board_of(name, job, "main"), now);
+            }
+        };
+        (0..10).for_each(|minute| update(start + SignedDuration::from_mins(minute)));
+        let before = start + TURN - SignedDuration::from_secs(1);
+        assert!(!boards.take(board_of("ada", 9, "main"), before));
+        let now = start + TURN;
+        assert!(boards.take(board_of("ada", 9, "main"), now));
+        assert!(
+            !boards.take(board_of("ada", 10, "main"), now),
+            "ada has one"
+        );
+        let shown = boards.of(&"main".parse().unwrap(), now);
+        assert_eq!(shown.len(), BOARDS);
+        assert!(shown.iter().any(|board| board.contributor == "ada"));
+        assert!(
+            !shown.iter().any(|board| board.contributor == "a"),
+            "the oldest"
+        );
     }
 
     #[test]
