@@ -17,16 +17,18 @@ pub const NAME_CHARS: usize = 32;
 const MARKS: usize = 3;
 
 /// What a name may be, for people.
-pub const RULE: &str = "use 1 to 32 letters of one script, digits, _ and -";
+pub const RULE: &str =
+    "use 1 to 32 letters of one script, digits, _ and -, but no - at the beginning";
 
-/// The name as it is kept, if a user can have it: in Unicode's form NFC.
+/// The name as it is kept, if a new user can have it: in Unicode's form NFC. A command line would take a hyphen at
+/// its beginning for a flag.
 pub fn user_name(text: &str) -> Option<String> {
     // Longer ones need not be looked into.
     if text.len() > NAME_CHARS * 16 {
         return None;
     }
     let name: String = text.nfc().collect();
-    is_user_name(&name).then_some(name)
+    (is_user_name(&name) && !name.starts_with('-')).then_some(name)
 }
 
 /// Whether a user can have exactly this name.
@@ -119,6 +121,14 @@ mod tests {
         let decomposed = "A\u{308}rger";
         assert!(!is_user_name(decomposed));
         assert_eq!(user_name(decomposed).as_deref(), Some("Ärger"));
+    }
+
+    #[test]
+    fn no_new_name_looks_like_a_flag() {
+        for name in ["-", "--help", "-h"] {
+            assert_eq!(user_name(name), None);
+        }
+        assert_eq!(user_name("a-").as_deref(), Some("a-"));
     }
 
     #[test]
