@@ -9,7 +9,7 @@ use clap::Subcommand;
 use rookery_cli::flags::{OutputArgs, positive, share};
 use rookery_cli::{Screen, Shutdown};
 
-use crate::lineage::dqn::{self, Form};
+use crate::lineage::dqn::{self, Form, HIDDEN};
 use crate::lineage::{neural, value_search::training};
 use zero::{DeltaZeroArgs, ThesisArgs};
 
@@ -58,6 +58,9 @@ pub struct DqnArgs {
     /// target network.
     #[arg(long, value_enum, default_value = "double")]
     pub form: Form,
+    /// Sizes of the network's hidden layers, as published without it.
+    #[arg(long, value_name = "N", value_delimiter = ',', num_args = 1.., default_values_t = HIDDEN, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub layers: Vec<u16>,
     /// The share of random moves in the first game, from which it falls linearly.
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
     pub epsilon: f64,
@@ -116,6 +119,7 @@ pub fn execute(command: &TrainCommand, screen: &Screen, shutdown: &Shutdown) -> 
 fn train_dqn(args: &DqnArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let mut trainer = dqn::Trainer::new(dqn::Settings {
         form: args.form,
+        hidden: args.layers.clone(),
         games: args.length.games,
         epsilon: [args.epsilon, args.last_epsilon],
         gamma: args.gamma.map(|gamma| gamma as f32),

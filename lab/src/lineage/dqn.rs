@@ -21,8 +21,9 @@ use super::neural::{Layer, Network, Trained, Workspace};
 
 pub use training::{Settings, Trainer};
 
-/// Sizes of the published form's layers after its inputs.
-const LAYERS: [usize; 8] = [20, 18, 18, 18, 18, 10, 10, 1];
+/// Sizes of the published hidden layers.
+pub const HIDDEN: [u16; 7] = [20, 18, 18, 18, 18, 10, 10];
+
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
@@ -53,7 +54,10 @@ impl Form {
     fn encode_all(self, position: &Chess, moves: &[Move], inputs: &mut Vec<f32>) {
         let mut state = state(position);
         if self == Self::Double {
-            state.iter_mut().for_each(|value| *value /= 100.0);
+            // Kings are always there, and would drown the rest.
+            state
+                .iter_mut()
+                .for_each(|value| *value = (*value / 100.0).clamp(-1.0, 1.0));
         }
         for m in moves {
             inputs.extend_from_slice(&state);
@@ -123,17 +127,22 @@ impl Trained for Dqn {
 }
 
 impl Dqn {
-    fn new(form: Form, seed: u64) -> Self {
-        let mut inputs = form.inputs();
-        let mut layers = Vec::new();
-        for (place, outputs) in LAYERS.into_iter().enumerate() {
-            let relu = form == Form::Published || place + 1 < LAYERS.len();
-            layers.push(Layer::Dense {
+    fn new(form: Form, hidden: &[u16], seed: u64) -> Self {
+        let sizes: Vec<usize> = hidden.iter().map(|size| usize::from(*size)).collect();
+        let inputs = std::iter::once(form.inputs()).chain(sizes.iter().copied());
+        let outputs = sizes.iter().copied().chain([1]);
+        let mut layers: Vec<Layer> = inputs
+            .zip(outputs)
+            .map(|(inputs, outputs)| Layer::Dense {
                 inputs,
                 outputs,
-                relu,
-            });
-            inputs = outputs;
+                relu: true,
+            })
+            .collect();
+        if form == Form::Double
+            && let Some(Layer::Dense { relu, .. }) = layers.last_mut()
+        {
+            *relu = false;
         }
         let network = Network::new(layers, seed);
         Self { form, network }

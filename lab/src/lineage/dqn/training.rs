@@ -22,10 +22,12 @@ const STEPS_A_COPY: usize = 250;
 const DISCOUNT: f32 = 0.98;
 
 /// How to learn.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// Which form.
     pub form: Form,
+    /// Sizes of the network's hidden layers.
+    pub hidden: Vec<u16>,
     /// Games over which exploration falls.
     pub games: u32,
     /// The share of random moves in the first game and in the last.
@@ -99,7 +101,7 @@ pub struct Trainer {
 impl Trainer {
     /// An agent that knows nothing.
     pub fn new(settings: Settings) -> Self {
-        let agent = Dqn::new(settings.form, settings.seed);
+        let agent = Dqn::new(settings.form, &settings.hidden, settings.seed);
         Self {
             target: agent.clone(),
             adam: Adam::new(&agent.network, settings.rate),
@@ -273,26 +275,30 @@ fn winner(result: GameResult) -> Option<Color> {
 mod tests {
     use rookery_common::chess::moves::parse_uci;
 
+    use super::super::HIDDEN;
     use super::*;
 
-    const SETTINGS: Settings = Settings {
-        form: Form::Double,
-        games: 11,
-        epsilon: [1.0, 0.0],
-        gamma: None,
-        rewards: [10.0, -5.0],
-        rate: 0.001,
-        seed: 1,
-    };
+    fn settings() -> Settings {
+        Settings {
+            form: Form::Double,
+            hidden: HIDDEN.to_vec(),
+            games: 11,
+            epsilon: [1.0, 0.0],
+            gamma: None,
+            rewards: [10.0, -5.0],
+            rate: 0.001,
+            seed: 1,
+        }
+    }
 
     #[test]
     fn targets_of_a_game_grow_to_its_end_as_published() {
         // Black mates on the fourth ply: gamma is 1/4, so 1/4 of -5, 2/4 of 10, 3/4 of -5, 4/4 of 10.
-        let targets = published_targets(4, Color::Black, Color::White, &SETTINGS);
+        let targets = published_targets(4, Color::Black, Color::White, &settings());
         assert_eq!(targets, [-1.25, 5.0, -3.75, 10.0]);
         let fixed = Settings {
             gamma: Some(0.5),
-            ..SETTINGS
+            ..settings()
         };
         assert_eq!(
             published_targets(2, Color::White, Color::White, &fixed),
@@ -303,8 +309,8 @@ mod tests {
     #[test]
     fn a_double_target_takes_the_online_choice_at_the_other_networks_value() {
         assert_eq!(double_target(Some(10.0), 0.0), 10.0);
-        let mut trainer = Trainer::new(SETTINGS);
-        trainer.target = Dqn::new(Form::Double, 2);
+        let mut trainer = Trainer::new(settings());
+        trainer.target = Dqn::new(Form::Double, &HIDDEN, 2);
         let mut game = GameHistory::default();
         for m in ["e2e4", "e7e5"] {
             let m = parse_uci(game.position(), m).unwrap();
@@ -350,7 +356,7 @@ mod tests {
 
     #[test]
     fn exploration_falls_linearly() {
-        let shares = [0, 5, 10, 99].map(|game| exploration(&SETTINGS, game));
+        let shares = [0, 5, 10, 99].map(|game| exploration(&settings(), game));
         assert_eq!(shares, [1.0, 0.5, 0.0, 0.0]);
     }
 
@@ -358,7 +364,7 @@ mod tests {
     fn games_are_learnt_from_and_a_seed_always_gives_the_same_agent() {
         for form in [Form::Published, Form::Double] {
             let train = || {
-                let mut trainer = Trainer::new(Settings { form, ..SETTINGS });
+                let mut trainer = Trainer::new(Settings { form, ..settings() });
                 let losses: Vec<Option<f32>> =
                     (0..4).map(|_| trainer.play_game(&|| false)).collect();
                 (losses, trainer.agent)
@@ -366,7 +372,7 @@ mod tests {
             let ((losses, first), (_, second)) = (train(), train());
             assert!(losses.iter().flatten().all(|loss| loss.is_finite()));
             assert_eq!(first.network, second.network);
-            let learnt = first.network != Dqn::new(form, SETTINGS.seed).network;
+            let learnt = first.network != Dqn::new(form, &HIDDEN, 1).network;
             assert_eq!(learnt, losses.iter().any(Option::is_some), "{losses:?}");
             assert!(form == Form::Published || learnt);
         }
