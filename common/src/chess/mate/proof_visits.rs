@@ -24,7 +24,7 @@ const LEAST: u32 = 2;
 ///
 /// let mut bounds = ProofVisits::within(1000);
 /// let start = GameHistory::default();
-/// assert!(bounds.to_lose(start.position(), 100) > 100, "nobody has lost before the first move");
+/// assert!(bounds.until_lost(start.position(), 100) > 100, "nobody has lost before the first move");
 /// ```
 #[derive(Debug)]
 pub struct ProofVisits {
@@ -44,7 +44,7 @@ impl ProofVisits {
 
     /// A lower bound of the visits after which the side to move is proven to win by `m`; above `most` as soon as it is
     /// known to need more.
-    pub fn to_win_by(&mut self, position: &Chess, m: Move, most: u32) -> u32 {
+    pub fn until_won_by(&mut self, position: &Chess, m: Move, most: u32) -> u32 {
         let after = played(position, m);
         if after.is_checkmate() {
             return 0;
@@ -55,7 +55,7 @@ impl ProofVisits {
 
     /// A lower bound of the visits after which the side to move is proven to lose, all of its moves being visited; above
     /// `most` as soon as it is known to need more.
-    pub fn to_lose(&mut self, position: &Chess, most: u32) -> u32 {
+    pub fn until_lost(&mut self, position: &Chess, most: u32) -> u32 {
         self.replies_lose(position, &position.legal_moves(), most, DEPTH)
     }
 
@@ -69,13 +69,13 @@ impl ProofVisits {
             if needed > most {
                 break;
             }
-            needed += self.to_win(&played(position, *reply), most - needed, depth);
+            needed += self.until_won(&played(position, *reply), most - needed, depth);
         }
         needed
     }
 
     /// What the side to move needs to win.
-    fn to_win(&mut self, position: &Chess, most: u32, depth: u32) -> u32 {
+    fn until_won(&mut self, position: &Chess, most: u32, depth: u32) -> u32 {
         if !self.look() || mate_in_one(position).is_some() {
             return 0;
         }
@@ -115,12 +115,12 @@ mod tests {
     fn wins_by(fen: &str, uci: &str, most: u32) -> u32 {
         let game = GameHistory::from_fen(fen).unwrap();
         let m = parse_uci(game.position(), uci).unwrap();
-        ProofVisits::within(u32::MAX).to_win_by(game.position(), m, most)
+        ProofVisits::within(u32::MAX).until_won_by(game.position(), m, most)
     }
 
     fn loses(fen: &str, most: u32) -> u32 {
         let game = GameHistory::from_fen(fen).unwrap();
-        ProofVisits::within(u32::MAX).to_lose(game.position(), most)
+        ProofVisits::within(u32::MAX).until_lost(game.position(), most)
     }
 
     #[test]
@@ -151,10 +151,10 @@ mod tests {
     fn nothing_is_said_of_what_would_take_too_long() {
         let start = GameHistory::default();
         let mut bounds = ProofVisits::within(500);
-        let needed = bounds.to_lose(start.position(), 400);
+        let needed = bounds.until_lost(start.position(), 400);
         assert!((20..=400).contains(&needed), "{needed}");
         assert_eq!(bounds.positions_left(), 0);
         // Its own moves are counted in any case.
-        assert_eq!(bounds.to_lose(start.position(), 400), 20);
+        assert_eq!(bounds.until_lost(start.position(), 400), 20);
     }
 }

@@ -32,9 +32,9 @@ pub(super) fn check(
     let needed = if record.root_q > 0.0 {
         let place = record.visits.iter().position(|visits| *visits > 0);
         let m = canonical_moves(position)[place.unwrap_or_default()];
-        bounds.to_win_by(position, m, most)
+        bounds.until_won_by(position, m, most)
     } else {
-        bounds.to_lose(position, most)
+        bounds.until_lost(position, most)
     };
     if needed > most {
         return refuse("this cannot be proven with the visits that the search has");
