@@ -94,7 +94,7 @@ async fn diverged(coordinator: &Coordinator, settings: Settings) -> String {
     let error = session(coordinator, settings).await.unwrap_err();
     let error = format!("{error:#}");
     assert!(
-        error.contains("training diverged") && error.contains("at batch"),
+        error.contains("training diverged") && error.contains(" batch "),
         "{error}"
     );
     error
