@@ -115,11 +115,9 @@ fn check_honest(server: &Server) {
     let before = server.statistics().positions;
     evaluator.evaluate(&batch, &mut answer).unwrap();
     assert!(answer == expected(&weights, &batch));
-    assert_eq!(
-        server.statistics().positions,
-        before + 5,
-        "it was the server"
-    );
+    // Batches of a client that is gone may still be under way.
+    let counted = server.statistics().positions - before;
+    assert!(counted >= 5, "it was the server, which counts {counted}");
 }
 
 #[test]
