@@ -22,7 +22,7 @@ const TRIES: u64 = 20;
 /// Themes at each end.
 const THEMES: usize = 4;
 /// Where a share of the points is known no better than this, one word for it would be a guess.
-const LOOSE: f64 = 0.3;
+const LOOSE: f64 = 0.15;
 
 #[derive(Template)]
 #[template(path = "story.html")]
