@@ -148,7 +148,7 @@ async fn what_nobody_could_go_on_from_replaces_no_checkpoint() {
     };
     let coordinator = with_chunks(10);
     let error = diverged(&coordinator, settings()).await;
-    assert!(error.contains("after batch 0 of"), "{error}");
+    assert!(error.contains("after batch 0:"), "{error}");
     assert!(error.contains("cannot write a checkpoint"), "{error}");
     assert_eq!(diverged(&coordinator, settings()).await, error);
 }
