@@ -23,6 +23,10 @@ pub struct GpuAdapter {
     pub has_f16: bool,
     /// Whether threads of a subgroup can exchange numbers.
     pub has_subgroups: bool,
+    /// Threads of a subgroup at least, none if the GPU does not say.
+    pub subgroup_threads: u32,
+    /// Rows and columns of cooperative matrices of 16 bits that are summed in 32, if the GPU has those: 16 or 8.
+    pub matrix_tile: Option<u32>,
     /// Memory that the threads of a workgroup share, in bytes.
     pub workgroup_bytes: u32,
     /// Threads of a workgroup at most.
@@ -118,6 +122,21 @@ const fn rank(kind: wgpu::DeviceType) -> u8 {
     }
 }
 
+/// What kernels with cooperative matrices need.
+pub(crate) const MATRIX_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
+    .union(wgpu::Features::SUBGROUP)
+    .union(wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX);
+
+/// The largest square matrices of 16 bits that are summed in 32.
+fn matrix_tile(known: &[wgpu::CooperativeMatrixProperties]) -> Option<u32> {
+    let suits = known.iter().filter(|one| {
+        (one.m_size, one.n_size) == (one.k_size, one.k_size)
+            && one.ab_type == wgpu::CooperativeScalarType::F16
+            && one.cr_type == wgpu::CooperativeScalarType::F32
+    });
+    suits.map(|one| one.k_size).max()
+}
+
 fn describe(number: usize, adapter: &wgpu::Adapter) -> GpuAdapter {
     let (info, features, limits) = (adapter.get_info(), adapter.features(), adapter.limits());
     let driver = [info.driver, info.driver_info].join(" ");
@@ -132,6 +151,11 @@ fn describe(number: usize, adapter: &wgpu::Adapter) -> GpuAdapter {
         is_software: info.device_type == wgpu::DeviceType::Cpu,
         has_f16: features.contains(wgpu::Features::SHADER_F16),
         has_subgroups: features.contains(wgpu::Features::SUBGROUP),
+        subgroup_threads: info.subgroup_min_size,
+        matrix_tile: features
+            .contains(MATRIX_FEATURES)
+            .then(|| matrix_tile(&adapter.cooperative_matrix_properties()))
+            .flatten(),
         workgroup_bytes: limits.max_compute_workgroup_storage_size,
         workgroup_threads: limits
             .max_compute_invocations_per_workgroup

@@ -45,8 +45,9 @@ struct Bytes {
 impl Bytes {
     fn new(network: &GpuNetwork, input: InputEncoding, positions: usize, moves: usize) -> Self {
         let sizes = network.plan.sizes;
+        let filled = positions.next_multiple_of(sizes.group);
         // Behind a rank of zeros.
-        let channels = |channels: usize| (8 + positions * 64 * channels) * network.storage.bytes();
+        let channels = |channels: usize| (8 + filled * 64 * channels) * network.storage.bytes();
         let bytes = |bytes: usize| bytes as u64;
         Self {
             request: bytes(4 * words(input, positions, moves)),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rookery_engine::BackendError;
 
-use crate::adapter::{GpuAdapter, adapter};
+use crate::adapter::{GpuAdapter, MATRIX_FEATURES, adapter};
 use crate::kernel::Kernel;
 
 /// A GPU that any number of networks and threads share.
@@ -47,9 +47,15 @@ impl Gpu {
     /// [`BackendError`] if there is none of this number, or it cannot be opened.
     pub(crate) fn open(number: usize, checks: Checks) -> Result<Arc<Self>, BackendError> {
         let (found, adapter) = adapter(number)?;
+        let matrices = adapter.matrix_tile.is_some();
+        let mut features = found.features() & wgpu::Features::SHADER_F16;
+        if matrices {
+            features |= MATRIX_FEATURES;
+        }
         let descriptor = wgpu::DeviceDescriptor {
             label: None,
-            required_features: found.features() & wgpu::Features::SHADER_F16,
+            required_features: features,
+            experimental_features: experimental(matrices),
             required_limits: found.limits(),
             memory_hints: wgpu::MemoryHints::MemoryUsage,
             ..wgpu::DeviceDescriptor::default()
@@ -75,6 +81,11 @@ impl Gpu {
             pipelines: Mutex::default(),
             fault,
         }))
+    }
+
+    /// Rows and columns of the cooperative matrices that kernels may use.
+    pub(crate) fn matrix_tile(&self) -> Option<usize> {
+        self.adapter.matrix_tile.map(|tile| tile as usize)
     }
 
     /// What went wrong outside of [`attempt`](Self::attempt), if anything has. The device is not used any more then.
@@ -179,6 +190,19 @@ impl Gpu {
             mapped_at_creation: false,
         })
     }
+}
+
+/// wgpu's leave to use features that it may still change.
+#[expect(
+    unsafe_code,
+    reason = "cooperative matrices are experimental in wgpu; every network is compared with the processor's numbers"
+)]
+fn experimental(wanted: bool) -> wgpu::ExperimentalFeatures {
+    if !wanted {
+        return wgpu::ExperimentalFeatures::disabled();
+    }
+    // SAFETY: the kernels use matrices as the tests do, with and without checks.
+    unsafe { wgpu::ExperimentalFeatures::enabled() }
 }
 
 impl fmt::Debug for Gpu {

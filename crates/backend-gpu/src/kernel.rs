@@ -50,6 +50,11 @@ pub(crate) const SINGLE: &str = include_str!("kernels/single.wgsl");
 pub(crate) const PAIRS: &str = include_str!("kernels/pairs.wgsl");
 pub(crate) const EXCITATION: &str = include_str!("kernels/excitation.wgsl");
 pub(crate) const BLOCK_END: &str = include_str!("kernels/block_end.wgsl");
+pub(crate) const MATRICES: &str = include_str!("kernels/matrices.wgsl");
+pub(crate) const MATRICES_TILES: &str = include_str!("kernels/matrices_tiles.wgsl");
+pub(crate) const MATRICES_RANKS: &str = include_str!("kernels/matrices_ranks.wgsl");
+pub(crate) const MATRICES_PLANES: &str = include_str!("kernels/matrices_planes.wgsl");
+pub(crate) const MATRICES_BLOCK_END: &str = include_str!("kernels/matrices_block_end.wgsl");
 pub(crate) const TOWER: &str = include_str!("kernels/tower.wgsl");
 pub(crate) const TOWER_EXCITATION: &str = include_str!("kernels/tower_excitation.wgsl");
 pub(crate) const POLICY: &str = include_str!("kernels/policy.wgsl");
@@ -78,6 +83,13 @@ impl Kernel {
             name,
             source: source.to_owned(),
         }
+    }
+
+    /// With what cooperative matrices need. Directives stand before everything else.
+    pub(crate) fn using_matrices(mut self) -> Self {
+        let directives = "enable wgpu_cooperative_matrix;\n";
+        self.source.insert_str(0, directives);
+        self
     }
 
     /// With constants.

@@ -8,6 +8,7 @@ use rookery_model::{ModelError, Weights};
 use crate::arrange::{Arranged, stored};
 use crate::gpu::Gpu;
 use crate::kernel::{self, Kernel, Storage};
+use crate::matrices::MatrixTiling;
 use crate::plan::{Binding, Grid, Plan, Sizes, Step};
 use crate::request::HEADER;
 use crate::variant::{Tiling, TowerPath};
@@ -23,8 +24,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) weights: &'a Weights,
     pub(crate) layers: Layers,
     pub(crate) storage: Storage,
-    /// Of convolutions of 3 x 3 squares in kernels of their own.
-    tiling: Tiling,
+    path: TowerPath,
     steps: Vec<Step>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Planner<'a> {
             weights,
             layers: Layers::new(weights.spec())?,
             storage,
-            tiling: Tiling::DEFAULT,
+            path: TowerPath::Layered(Tiling::DEFAULT),
             steps: Vec::new(),
         })
     }
@@ -59,11 +59,14 @@ impl<'a> Planner<'a> {
         let limit = self.gpu.adapter.workgroup_threads as usize;
         let fused = [1, 2, 4].map(|boards| TowerPath::Fused { boards });
         let layered = Tiling::ALL.map(TowerPath::Layered);
+        let matrices = [2, 1].map(|outputs| TowerPath::Matrices { outputs });
         let fits = |path: &TowerPath| match path {
             TowerPath::Fused { boards } => self.fuses(*boards),
             TowerPath::Layered(tiling) => tiling.threads <= limit,
+            TowerPath::Matrices { outputs } => self.multiplies(*outputs),
         };
-        let mut variants: Vec<TowerPath> = fused.into_iter().chain(layered).filter(fits).collect();
+        let all = matrices.into_iter().chain(fused).chain(layered);
+        let mut variants: Vec<TowerPath> = all.filter(fits).collect();
         if variants.is_empty() {
             variants.push(TowerPath::Layered(Tiling::DEFAULT));
         }
@@ -81,6 +84,29 @@ impl<'a> Planner<'a> {
             && (boards == 1 || threads <= MOST_FUSED_THREADS)
             && boards * self.fused_bytes(tower) <= adapter.workgroup_bytes as usize
             && self.fused_weight_bytes(tower) <= adapter.binding_bytes
+    }
+
+    /// Whether the GPU has matrices that hold the network.
+    fn multiplies(&self, outputs: usize) -> bool {
+        let Some(tile) = self.matrix_tile() else {
+            return false;
+        };
+        let tiling = MatrixTiling { tile, outputs };
+        let adapter = &self.gpu.adapter;
+        self.storage == Storage::F16
+            && self.stream().is_multiple_of(tile * outputs)
+            && tiling.workgroup_bytes() <= adapter.workgroup_bytes as usize
+            && 8 * self.subgroup_threads() <= adapter.workgroup_threads as usize
+    }
+
+    /// Rows and columns of cooperative matrices.
+    pub(crate) fn matrix_tile(&self) -> Option<usize> {
+        self.gpu.matrix_tile()
+    }
+
+    /// Threads of a subgroup at least.
+    pub(crate) fn subgroup_threads(&self) -> usize {
+        self.gpu.adapter.subgroup_threads as usize
     }
 
     /// Workgroup memory of a board in one kernel for the tower.
@@ -111,19 +137,23 @@ impl<'a> Planner<'a> {
     pub(crate) fn plan(mut self, path: TowerPath) -> Result<Plan, ModelError> {
         let layers = self.layers.clone();
         let Body::Residual(tower) = &layers.tower;
+        self.path = path;
         match path {
             TowerPath::Fused { boards } => self.fused_tower(tower, boards)?,
-            TowerPath::Layered(tiling) => {
-                self.tiling = tiling;
-                self.layered_tower(tower)?;
-            }
+            TowerPath::Layered(_) => self.layered_tower(tower)?,
+            TowerPath::Matrices { outputs } => self.matrix_tower(tower, outputs)?,
         }
         let policy = self.policy()?;
         let value = self.value()?;
         let channels = tower.input.outputs as usize;
-        let [between, branch] = match path {
-            TowerPath::Fused { .. } => [0, 0],
-            TowerPath::Layered(_) => [channels, channels],
+        let (group, [between, branch]) = match path {
+            TowerPath::Fused { .. } => (1, [0, 0]),
+            TowerPath::Layered(_) => (1, [channels, channels]),
+            TowerPath::Matrices { .. } => {
+                let tile = self.matrix_tile().unwrap_or(1);
+                let planes = (tower.input.inputs as usize).next_multiple_of(tile);
+                (tile, [channels.max(planes), channels])
+            }
         };
         Ok(Plan {
             sizes: Sizes {
@@ -132,6 +162,7 @@ impl<'a> Planner<'a> {
                 branch: branch.max(value),
                 hidden: layers.value.hidden.outputs as usize,
                 values: layers.value.output.outputs as usize,
+                group,
             },
             steps: self.steps,
         })
@@ -198,12 +229,19 @@ impl<'a> Planner<'a> {
         source: usize,
         role: Role,
     ) -> Result<(), ModelError> {
+        let tiling = match self.path {
+            TowerPath::Matrices { outputs } => {
+                return self.matrix_head(name, layer, role, outputs);
+            }
+            TowerPath::Layered(tiling) => tiling,
+            TowerPath::Fused { .. } => Tiling::DEFAULT,
+        };
         let mut kernel = Kernel::new("convolution", self.storage)
             .with(&[("INPUTS", layer.inputs), ("QUADS", layer.quads)])
             .with(&[("KERNEL", layer.kernel), ("SOURCE", source)])
             .with_flag("RESIDUAL", role.residual)
             .with_flag("ACTIVATED", role.activated)
-            .with(&[("THREADS", self.tiling.threads)])
+            .with(&[("THREADS", tiling.threads)])
             .activated(self.activation())
             .including(&[kernel::RANKS, kernel::CONVOLUTION]);
         let mut bindings = vec![
@@ -212,7 +250,7 @@ impl<'a> Planner<'a> {
             self.exact(&layer.bias),
             role.outcome,
         ];
-        let in_pairs = self.tiling.pairs && role.source.is_some() && layer.kernel == 3;
+        let in_pairs = tiling.pairs && role.source.is_some() && layer.kernel == 3;
         kernel = if let Some(source) = role.source {
             bindings.push(source);
             kernel.including(&[kernel::BOARD, kernel::SOURCE])
@@ -229,7 +267,7 @@ impl<'a> Planner<'a> {
         let grid = Grid::Threads {
             each: 8 * layer.quads,
             boards,
-            threads: self.tiling.threads,
+            threads: tiling.threads,
         };
         self.step(kernel.including(&[main]), bindings, grid);
         Ok(())

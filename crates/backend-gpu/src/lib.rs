@@ -26,6 +26,7 @@ mod gpu;
 mod heads;
 mod kernel;
 mod layers;
+mod matrices;
 mod network;
 mod plan;
 mod request;

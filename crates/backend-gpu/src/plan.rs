@@ -1,6 +1,7 @@
 //! What is computed for a batch: kernels, what each reads and writes, and how many workgroups it takes.
 //!
 //! ```text
+//! matrices: request --planes--> between --matrices--> stream, then block by block as layered
 //! fused:    request --tower--> stream
 //! layered:  request --convolution--> stream
 //!           block: stream --convolution--> between --convolution--> branch --block_end--> stream
@@ -41,6 +42,8 @@ pub(crate) enum Grid {
     Boards(usize),
     /// For each four positions, this many.
     Fours(usize),
+    /// Side by side so many for each so many positions.
+    Groups { each: usize, positions: usize },
     /// One for each eight moves.
     Moves,
 }
@@ -56,6 +59,10 @@ impl Grid {
             } => [(positions.div_ceil(boards) * each).div_ceil(threads), 1],
             Self::Boards(boards) => [positions.div_ceil(boards), 1],
             Self::Fours(each) => [positions.div_ceil(4), each],
+            Self::Groups {
+                each,
+                positions: group,
+            } => [each, positions.div_ceil(group)],
             Self::Moves => [moves.div_ceil(8), 1],
         };
         [x as u32, y as u32]
@@ -83,6 +90,8 @@ pub(crate) struct Sizes {
     pub(crate) hidden: usize,
     /// Outputs of the value head: 3 or 1.
     pub(crate) values: usize,
+    /// Positions that lie together, a batch being filled up to a multiple.
+    pub(crate) group: usize,
 }
 
 /// How a network is computed.

@@ -180,6 +180,34 @@ fn larger_networks_take_the_path_that_suits_them() {
 }
 
 #[test]
+fn matrices_give_what_the_processor_computes() {
+    let Some(tile) = gpu().matrix_tile() else {
+        return println!("{} has no matrices", gpu().adapter);
+    };
+    for (seed, mut spec) in specs().into_iter().enumerate() {
+        spec.body_mut().unwrap().filters = if seed % 2 == 0 { 32 } else { 48 };
+        let weights = busy_weights(&spec, seed as u64);
+        let batch = batch_for(&spec, 2 * tile + 3, 7);
+        let expected = expected(&weights, &batch);
+        for outputs in [1, 2] {
+            let path = TowerPath::Matrices { outputs };
+            let planner = Planner::new(&TRUSTED, &weights, Storage::F16).unwrap();
+            if !planner.variants().contains(&path) {
+                continue;
+            }
+            let [checked, trusted] = [&CHECKED, &TRUSTED].map(|gpu| {
+                let mut evaluator = network(Arc::clone(gpu), &weights, Storage::F16, path);
+                evaluate(&mut evaluator, &batch)
+            });
+            assert_eq!(checked, trusted, "{path}");
+            let apart = largest_difference(&trusted, &expected);
+            println!("{path} {apart:.1e} {spec:?}");
+            assert!(apart < tolerance(Storage::F16), "{path} {apart} {spec:?}");
+        }
+    }
+}
+
+#[test]
 fn kernels_with_checks_give_the_same_bits() {
     for (seed, spec) in small_specs().into_iter().enumerate() {
         let weights = busy_weights(&spec, seed as u64);

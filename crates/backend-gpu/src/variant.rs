@@ -15,6 +15,11 @@ pub(crate) enum TowerPath {
     },
     /// In a kernel or more for each layer.
     Layered(Tiling),
+    /// In a kernel or more for each layer, by cooperative matrices.
+    Matrices {
+        /// Matrices of output channels that a subgroup sums for each of eight squares.
+        outputs: usize,
+    },
 }
 
 /// How a convolution in a kernel of its own is divided among threads.
@@ -56,6 +61,13 @@ impl fmt::Display for TowerPath {
             }
             Self::Fused { boards } => {
                 write!(f, "the tower in one kernel, {boards} positions a workgroup")
+            }
+            Self::Matrices { outputs } => {
+                let tiles = if *outputs == 1 { "tile" } else { "tiles" };
+                write!(
+                    f,
+                    "layer by layer by cooperative matrices, {outputs} {tiles} of outputs a subgroup"
+                )
             }
             Self::Layered(Tiling { threads, pairs }) => {
                 let boards = if *pairs { "2 positions" } else { "a position" };
