@@ -16,7 +16,7 @@ use crate::evaluator::GpuEvaluator;
 use crate::gpu::{Checks, Gpu};
 use crate::kernel::Storage;
 use crate::layers::Planner;
-use crate::network::GpuNetwork;
+use crate::network::{GpuNetwork, MOST_POSITIONS};
 use crate::tuning::KernelTuner;
 use crate::variant::TowerPath;
 
@@ -97,6 +97,18 @@ impl GpuBackend {
         &self.gpu.adapter
     }
 
+    /// The network by each kind of kernels that the GPU is large enough for, in the backend's precision, tried but not timed.
+    ///
+    /// # Errors
+    ///
+    /// [`BackendError`] of the first kind that does not compute the network.
+    pub fn load_variants(&self, weights: &Weights) -> Result<Vec<Arc<GpuNetwork>>, BackendError> {
+        let variants = Planner::new(&self.gpu, weights, self.storage)?.variants();
+        let trial = Trial::new(weights)?;
+        let load = |path: &TowerPath| trial.load(&self.gpu, weights, self.storage, *path);
+        variants.iter().map(load).collect()
+    }
+
     fn load_stored(
         &self,
         weights: &Weights,
@@ -105,11 +117,7 @@ impl GpuBackend {
         let gpu = &self.gpu;
         let variants = Planner::new(gpu, weights, storage)?.variants();
         let trial = Trial::new(weights)?;
-        let load = |path: TowerPath| -> Result<_, BackendError> {
-            let network = Arc::new(GpuNetwork::new(Arc::clone(gpu), weights, storage, path)?);
-            trial.check(&network)?;
-            Ok(network)
-        };
+        let load = |path: TowerPath| trial.load(gpu, weights, storage, path);
         let (spec, timed) = (weights.spec(), &trial.batch);
         self.tuner
             .fastest(&gpu.adapter, spec, storage, &variants, timed, load)
@@ -190,6 +198,19 @@ impl Trial {
         Ok(Self { batch, expected })
     }
 
+    /// Brings the network to the GPU and [checks](Self::check) it.
+    fn load(
+        &self,
+        gpu: &Arc<Gpu>,
+        weights: &Weights,
+        storage: Storage,
+        path: TowerPath,
+    ) -> Result<Arc<GpuNetwork>, BackendError> {
+        let network = Arc::new(GpuNetwork::new(Arc::clone(gpu), weights, storage, path)?);
+        self.check(&network)?;
+        Ok(network)
+    }
+
     /// Compares the network's numbers with the expected ones, and bounds its submissions by their time.
     pub(crate) fn check(&self, network: &Arc<GpuNetwork>) -> Result<(), BackendError> {
         let mut evaluator = GpuEvaluator::new(Arc::clone(network));
@@ -241,20 +262,22 @@ pub(crate) fn largest_difference(found: &Evaluations, expected: &Evaluations) ->
     logits.chain(values.map(f32::abs)).fold(0.0, f32::max)
 }
 
-/// Positions of a submission that takes this long, by the time of all of `batch` if that is no longer, else of a few.
+/// Positions of a submission that takes this long, by the time of the largest batch that is no longer, as few positions
+/// leave most of a large GPU idle. The positions are those of `batch` again and again.
 fn positions_within(
     longest: Duration,
     network: &Arc<GpuNetwork>,
     batch: &Batch,
 ) -> Result<usize, BackendError> {
     let mut each = Duration::MAX;
-    for positions in [FEWEST_POSITIONS, batch.len()] {
+    let sizes = std::iter::successors(Some(FEWEST_POSITIONS), |size| Some(4 * size));
+    for positions in sizes.take_while(|size| *size <= MOST_POSITIONS) {
         if each.saturating_mul(positions as u32) > longest && each < Duration::MAX {
             break;
         }
         network.bound_positions(positions);
         let mut part = Batch::new(batch.input(), batch.policy());
-        (0..positions).for_each(|index| part.push_from(batch, index));
+        (0..positions).for_each(|index| part.push_from(batch, index % batch.len()));
         let mut evaluator = GpuEvaluator::new(Arc::clone(network));
         let mut answer = Evaluations::default();
         // The first call gets memory.

@@ -1,13 +1,13 @@
 //! An evaluator's memory on the device, for batches up to a size, and one round trip there.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rookery_common::encoding::InputEncoding;
 
 use crate::gpu::{Gpu, GpuError};
 use crate::network::GpuNetwork;
-use crate::plan::Binding;
+use crate::plan::{Binding, Step};
 use crate::request::words;
 
 /// Moves of a position for which there is room, on average. The most that any position has are 218.
@@ -169,6 +169,49 @@ impl Buffers {
         drop(view);
         self.readback.unmap();
         Ok(())
+    }
+
+    /// How long each step takes for a request of `[positions, moves]`, repeated `rounds` times in one submission. What the
+    /// steps leave behind is no evaluation.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong. The buffers may not be used again then.
+    pub(crate) fn times(
+        &self,
+        network: &GpuNetwork,
+        request: &[u32],
+        [positions, moves]: [usize; 2],
+        rounds: u32,
+    ) -> Result<Vec<Duration>, String> {
+        let gpu = &*network.gpu;
+        let steps = network.plan.steps.iter().zip(&self.groups);
+        gpu.queue
+            .write_buffer(&self.request, 0, bytemuck::cast_slice(request));
+        let time = |(step, group): (&Step, &wgpu::BindGroup)| {
+            let mut encoder = gpu
+                .device
+                .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+            let [x, y] = step.grid.workgroups(positions, moves);
+            for _ in 0..rounds {
+                pass.set_pipeline(&step.pipeline);
+                pass.set_bind_group(0, group, &[]);
+                pass.dispatch_workgroups(x, y, 1);
+            }
+            drop(pass);
+            let commands = encoder.finish();
+            let begun = Instant::now();
+            let submission_index = Some(gpu.queue.submit([commands]));
+            let timeout = Some(TIMEOUT);
+            let wait = wgpu::PollType::Wait {
+                submission_index,
+                timeout,
+            };
+            gpu.device.poll(wait).map_err(|error| error.to_string())?;
+            Ok(begun.elapsed() / rounds)
+        };
+        steps.map(time).collect()
     }
 
     fn compute(

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rookery_backend_cpu::{check_finite, value_of};
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
@@ -38,6 +39,31 @@ impl GpuEvaluator {
     /// What it evaluates.
     pub fn network(&self) -> &GpuNetwork {
         &self.network
+    }
+
+    /// How long each kernel takes for a batch that fits into one submission, in order, `rounds` times in a row.
+    ///
+    /// # Errors
+    ///
+    /// [`EvaluatorError`] if the batch is larger, or the device fails.
+    pub fn kernel_times(
+        &mut self,
+        batch: &Batch,
+        rounds: u32,
+    ) -> Result<Vec<(&'static str, Duration)>, EvaluatorError> {
+        let network = Arc::clone(&self.network);
+        let buffers = self.buffers(batch.len())?;
+        let all = 0..batch.len();
+        if fitting(batch, all.clone(), buffers) != all {
+            return Err(self.error("the batch takes more than one submission"));
+        }
+        let mut request = Vec::new();
+        request::write(batch, all.clone(), &network.cells, &mut request)?;
+        let counts = [batch.len(), request::moves_of(batch, &all)];
+        let times = buffers.times(&network, &request, counts, rounds);
+        let times = times.map_err(|why| self.error(&why))?;
+        let names = network.plan.steps.iter().map(|step| step.name);
+        Ok(names.zip(times).collect())
     }
 
     fn error(&self, why: &str) -> EvaluatorError {

@@ -184,6 +184,7 @@ impl<'a> Planner<'a> {
 
     pub(crate) fn step(&mut self, kernel: Kernel, bindings: Vec<Binding>, grid: Grid) {
         self.steps.push(Step {
+            name: kernel.name,
             pipeline: self.gpu.pipeline(kernel),
             bindings,
             grid,

@@ -72,6 +72,8 @@ impl Grid {
 /// A kernel with its arrays, in the order of their numbers.
 #[derive(Debug)]
 pub(crate) struct Step {
+    /// The kernel's.
+    pub(crate) name: &'static str,
     pub(crate) pipeline: wgpu::ComputePipeline,
     pub(crate) bindings: Vec<Binding>,
     pub(crate) grid: Grid,
