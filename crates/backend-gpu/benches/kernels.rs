@@ -1,5 +1,5 @@
-//! How long each kernel takes on a GPU. `cargo bench -p rookery-backend-gpu --bench kernels -- gpu:0 6x64 f16 1024`, each of
-//! them with this default.
+//! How long each kernel takes on a GPU. `cargo bench -p rookery-backend-gpu --bench kernels -- gpu:0 6x64 f16 1024 KIND`, each
+//! but the last with this default. The kinds of kernels are those whose names have KIND in them, else all.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use rookery_engine::{LoadedNetwork as _, Precision};
 use rookery_model::Weights;
 
 /// How often each kernel runs.
-const ROUNDS: u32 = 20;
+const ROUNDS: u32 = 10;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args()
@@ -27,13 +27,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let weights = Weights::random(spec.clone(), 1)?;
     let backend = GpuBackend::new(number, precision, KernelTuner::default())?;
     for network in backend.load_variants(&weights)? {
-        println!(
-            "{shape} in {precision}, {positions} positions: {}",
-            network.kernels().unwrap_or_default()
-        );
+        let kind = network.kernels().unwrap_or_default();
+        if !kind.contains(&word(4, "")) {
+            continue;
+        }
+        println!("{shape} in {precision}, {positions} positions: {kind}");
         let batch = random_batch(spec.input, spec.policy.encoding, positions, 1);
         let mut evaluator = GpuEvaluator::new(network);
-        evaluator.kernel_times(&batch, ROUNDS)?;
+        evaluator.kernel_times(&batch, 1)?;
         let times = evaluator.kernel_times(&batch, ROUNDS)?;
         let all: Duration = times.iter().map(|(_, time)| *time).sum();
         let mut run = 1;
