@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         println!("{shape} in {precision}, {positions} positions: {kind}");
         let batch = random_batch(spec.input, spec.policy.encoding, positions, 1);
-        let mut evaluator = GpuEvaluator::new(network);
+        let evaluator = GpuEvaluator::new(network);
         evaluator.kernel_times(&batch, 1)?;
         let times = evaluator.kernel_times(&batch, ROUNDS)?;
         let all: Duration = times.iter().map(|(_, time)| *time).sum();

@@ -41,21 +41,21 @@ impl GpuEvaluator {
         &self.network
     }
 
-    /// How long each kernel takes for a batch that fits into one submission, in order, `rounds` times in a row.
+    /// How long each kernel takes for a batch, in order, `rounds` times in a row. The batch is not divided.
     ///
     /// # Errors
     ///
-    /// [`EvaluatorError`] if the batch is larger, or the device fails.
+    /// [`EvaluatorError`] if the batch is larger than the device has memory for, or the device fails.
     pub fn kernel_times(
-        &mut self,
+        &self,
         batch: &Batch,
         rounds: u32,
     ) -> Result<Vec<(&'static str, Duration)>, EvaluatorError> {
         let network = Arc::clone(&self.network);
-        let buffers = self.buffers(batch.len())?;
+        let buffers = self.allocate(batch.len())?;
         let all = 0..batch.len();
-        if fitting(batch, all.clone(), buffers) != all {
-            return Err(self.error("the batch takes more than one submission"));
+        if fitting(batch, all.clone(), &buffers) != all {
+            return Err(self.error("it has no memory for such a batch"));
         }
         let mut request = Vec::new();
         request::write(batch, all.clone(), &network.cells, &mut request)?;
