@@ -1,7 +1,7 @@
 //! How long each kernel takes on a GPU. `cargo bench -p rookery-backend-gpu --bench kernels -- gpu:0 6x64 f16 1024 KIND`, each
 //! but the last with this default. The kinds of kernels are those whose names have KIND in them, else all.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rookery_backend_gpu::{GpuBackend, GpuEvaluator, KernelTuner};
 use rookery_common::network::NetworkSpec;
@@ -11,6 +11,8 @@ use rookery_model::Weights;
 
 /// How often each kernel runs.
 const ROUNDS: u32 = 10;
+/// How long kernels run before they are timed.
+const WARM_UP: Duration = Duration::from_millis(500);
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args()
@@ -34,7 +36,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{shape} in {precision}, {positions} positions: {kind}");
         let batch = random_batch(spec.input, spec.policy.encoding, positions, 1);
         let evaluator = GpuEvaluator::new(network);
-        evaluator.kernel_times(&batch, 1)?;
+        // The clock of a GPU rises with its work.
+        let begun = Instant::now();
+        while begun.elapsed() < WARM_UP {
+            evaluator.kernel_times(&batch, ROUNDS)?;
+        }
         let times = evaluator.kernel_times(&batch, ROUNDS)?;
         let all: Duration = times.iter().map(|(_, time)| *time).sum();
         let mut run = 1;

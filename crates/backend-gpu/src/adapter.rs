@@ -1,6 +1,7 @@
 //! The GPUs of this machine, as Vulkan, Metal or DirectX 12 show them.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use rookery_engine::BackendError;
 
@@ -87,15 +88,23 @@ pub(crate) fn adapter(number: usize) -> Result<(wgpu::Adapter, GpuAdapter), Back
     Ok((adapter, described))
 }
 
-/// Adapters in the order of their numbers.
-fn found() -> Vec<wgpu::Adapter> {
-    let backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
-    let instance = wgpu::Instance::new(wgpu::InstanceDescriptor {
-        backends,
+const INTERFACES: wgpu::Backends = wgpu::Backends::VULKAN
+    .union(wgpu::Backends::METAL)
+    .union(wgpu::Backends::DX12);
+
+/// One for as long as the process runs. With the last instance a loader unloads its drivers, and a thread that has used one
+/// and ends later calls what is no longer there: so NVIDIA's driver took a process down.
+static INSTANCE: LazyLock<wgpu::Instance> = LazyLock::new(|| {
+    wgpu::Instance::new(wgpu::InstanceDescriptor {
+        backends: INTERFACES,
         flags: wgpu::InstanceFlags::empty(),
         ..wgpu::InstanceDescriptor::new_without_display_handle()
-    });
-    let mut found = pollster::block_on(instance.enumerate_adapters(backends));
+    })
+});
+
+/// Adapters in the order of their numbers.
+fn found() -> Vec<wgpu::Adapter> {
+    let mut found = pollster::block_on(INSTANCE.enumerate_adapters(INTERFACES));
     let all: Vec<wgpu::AdapterInfo> = found.iter().map(wgpu::Adapter::get_info).collect();
     let vulkan_has = |info: &wgpu::AdapterInfo| {
         let mut vulkan = all

