@@ -130,6 +130,10 @@ pub struct ComputeArgs {
     /// stays smooth and the card cool. [default: 1]
     #[arg(long, env = "ROOKERY_GPU_SHARE", value_name = "SHARE")]
     pub gpu_share: Option<f64>,
+    /// Let GPUs use cooperative matrices (tensor cores) in 16 bits: auto (where they have been seen to work: NVIDIA's
+    /// own driver), on (with every driver that has them) or off. [default: auto]
+    #[arg(long, env = "ROOKERY_GPU_MATRICES", value_name = "WHEN")]
+    pub gpu_matrices: Option<String>,
 }
 
 /// Flags of `run`.

@@ -27,7 +27,7 @@ fn list(adapters: &[GpuAdapter], kernels: &KernelTuner) -> String {
             "f32"
         };
         text += &format!(
-            "gpu:{}  {adapter}, {numbers}, arrays of {} MiB, workgroups of {} threads with {} KiB{}{}\n",
+            "gpu:{}  {adapter}, {numbers}, arrays of {} MiB, workgroups of {} threads with {} KiB{}{}{}\n",
             adapter.number,
             adapter.binding_bytes >> 20,
             adapter.workgroup_threads,
@@ -36,6 +36,10 @@ fn list(adapters: &[GpuAdapter], kernels: &KernelTuner) -> String {
                 ", subgroups"
             } else {
                 ""
+            },
+            match adapter.matrix_tile {
+                Some(tile) => format!(", matrices of {tile} x {tile}"),
+                None => String::new(),
             },
             if adapter.is_software {
                 "; a software adapter: this machine's processor, which auto never takes for a GPU"
@@ -76,6 +80,8 @@ mod tests {
             is_software: false,
             has_f16: true,
             has_subgroups: true,
+            subgroup_threads: 32,
+            matrix_tile: Some(16),
             workgroup_bytes: 48 << 10,
             workgroup_threads: 1024,
             binding_bytes: 2 << 30,
@@ -85,6 +91,7 @@ mod tests {
             name: "llvmpipe".to_owned(),
             is_software: true,
             has_f16: false,
+            matrix_tile: None,
             ..card.clone()
         };
         let folder = tempfile::tempdir().unwrap();
@@ -100,7 +107,7 @@ mod tests {
         assert_eq!(
             lines[1],
             "gpu:0  Card (vulkan, driver maker 1.2), f32 and f16, arrays of 2048 MiB, workgroups of 1024 threads with \
-             48 KiB, subgroups"
+             48 KiB, subgroups, matrices of 16 x 16"
         );
         assert_eq!(
             lines[2],

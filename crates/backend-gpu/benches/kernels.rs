@@ -28,11 +28,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spec = NetworkSpec::from_shape(&shape)?;
     let weights = Weights::random(spec.clone(), 1)?;
     let backend = GpuBackend::new(number, precision, KernelTuner::default())?;
-    for network in backend.load_variants(&weights)? {
+    for network in backend.load_variants(&weights, |kind| kind.contains(&word(4, "")))? {
         let kind = network.kernels().unwrap_or_default();
-        if !kind.contains(&word(4, "")) {
-            continue;
-        }
         println!("{shape} in {precision}, {positions} positions: {kind}");
         let batch = random_batch(spec.input, spec.policy.encoding, positions, 1);
         let evaluator = GpuEvaluator::new(network);

@@ -53,7 +53,8 @@ impl GpuBackend {
         precision: Precision,
         tuner: KernelTuner,
     ) -> Result<Self, BackendError> {
-        Self::with_gpu(Gpu::open(number, Checks::None)?, precision, tuner)
+        let gpu = Gpu::open(number, Checks::None, tuner.matrices)?;
+        Self::with_gpu(gpu, precision, tuner)
     }
 
     /// The same GPU in another precision. Both share its queue and its compiled kernels.
@@ -97,13 +98,19 @@ impl GpuBackend {
         &self.gpu.adapter
     }
 
-    /// The network by each kind of kernels that the GPU is large enough for, in the backend's precision, tried but not timed.
+    /// The network by each kind of kernels that the GPU is large enough for and whose [name](LoadedNetwork::kernels) is
+    /// wanted, in the backend's precision, tried but not timed.
     ///
     /// # Errors
     ///
     /// [`BackendError`] of the first kind that does not compute the network.
-    pub fn load_variants(&self, weights: &Weights) -> Result<Vec<Arc<GpuNetwork>>, BackendError> {
-        let variants = Planner::new(&self.gpu, weights, self.storage)?.variants();
+    pub fn load_variants(
+        &self,
+        weights: &Weights,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Arc<GpuNetwork>>, BackendError> {
+        let mut variants = Planner::new(&self.gpu, weights, self.storage)?.variants();
+        variants.retain(|path| wanted(&path.to_string()));
         let trial = Trial::new(weights)?;
         let load = |path: &TowerPath| trial.load(&self.gpu, weights, self.storage, *path);
         variants.iter().map(load).collect()
@@ -151,7 +158,7 @@ impl Backend for GpuBackend {
     /// Numbers of GPUs may have changed with the loss.
     fn reopen(&self) -> Result<Arc<dyn Backend>, BackendError> {
         let lost = &self.gpu.adapter;
-        let gpu = Gpu::open(lost.number, self.gpu.checks)?;
+        let gpu = Gpu::open(lost.number, self.gpu.checks, self.tuner.matrices)?;
         if gpu.adapter != *lost {
             let (device, found) = (&self.info.device, &gpu.adapter);
             return Err(BackendError::Failed(format!(

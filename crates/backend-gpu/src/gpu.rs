@@ -8,12 +8,15 @@ use rookery_engine::BackendError;
 
 use crate::adapter::{GpuAdapter, MATRIX_FEATURES, adapter};
 use crate::kernel::Kernel;
+use crate::matrix_choice::MatrixChoice;
 
 /// A GPU that any number of networks and threads share.
 pub(crate) struct Gpu {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
     pub(crate) adapter: GpuAdapter,
+    /// Rows and columns of the cooperative matrices that kernels may use.
+    pub(crate) matrix_tile: Option<usize>,
     pub(crate) checks: Checks,
     /// By their source: networks of one shape share them.
     pipelines: Mutex<HashMap<Kernel, wgpu::ComputePipeline>>,
@@ -45,17 +48,21 @@ impl Gpu {
     /// # Errors
     ///
     /// [`BackendError`] if there is none of this number, or it cannot be opened.
-    pub(crate) fn open(number: usize, checks: Checks) -> Result<Arc<Self>, BackendError> {
+    pub(crate) fn open(
+        number: usize,
+        checks: Checks,
+        matrices: MatrixChoice,
+    ) -> Result<Arc<Self>, BackendError> {
         let (found, adapter) = adapter(number)?;
-        let matrices = adapter.matrix_tile.is_some();
+        let matrix_tile = matrices.tile(&adapter).map(|tile| tile as usize);
         let mut features = found.features() & wgpu::Features::SHADER_F16;
-        if matrices {
+        if matrix_tile.is_some() {
             features |= MATRIX_FEATURES;
         }
         let descriptor = wgpu::DeviceDescriptor {
             label: None,
             required_features: features,
-            experimental_features: experimental(matrices),
+            experimental_features: experimental(matrix_tile.is_some()),
             required_limits: found.limits(),
             memory_hints: wgpu::MemoryHints::MemoryUsage,
             ..wgpu::DeviceDescriptor::default()
@@ -77,15 +84,11 @@ impl Gpu {
             device,
             queue,
             adapter,
+            matrix_tile,
             checks,
             pipelines: Mutex::default(),
             fault,
         }))
-    }
-
-    /// Rows and columns of the cooperative matrices that kernels may use.
-    pub(crate) fn matrix_tile(&self) -> Option<usize> {
-        self.adapter.matrix_tile.map(|tile| tile as usize)
     }
 
     /// What went wrong outside of [`attempt`](Self::attempt), if anything has. The device is not used any more then.

@@ -1,12 +1,13 @@
 //! The policy and the value.
 
-use rookery_common::network::PolicyOutput;
+use rookery_common::network::{Dense, NormalizedConvolution, PolicyOutput};
 use rookery_model::ModelError;
 
 use crate::arrange::{by_fours, tensor};
 use crate::kernel::{self, Kernel};
 use crate::layers::{Planner, Role};
 use crate::plan::{Binding, Grid};
+use crate::variant::TowerPath;
 
 impl Planner<'_> {
     /// The policy head. Gives the channels of its features.
@@ -45,19 +46,44 @@ impl Planner<'_> {
     /// The value head. Gives the channels of its features.
     pub(crate) fn value(&mut self) -> Result<usize, ModelError> {
         let layers = self.layers.value.clone();
+        let (hidden, output) = (&layers.hidden, &layers.output);
+        let features = match self.path {
+            TowerPath::Matrices(tiling) => self.matrix_hidden(&layers.convolution, hidden, tiling),
+            _ => self.hidden(&layers.convolution, hidden),
+        }?;
+        let units = hidden.outputs as usize;
+        let kernel = Kernel::new("value", self.storage)
+            .with(&[("UNITS", units), ("OUTPUTS", output.outputs as usize)])
+            .including(&[kernel::VALUE]);
+        let bindings = vec![
+            Binding::Request,
+            self.exact(tensor(self.weights, &output.name, "weight")?),
+            self.exact(tensor(self.weights, &output.name, "bias")?),
+            Binding::Hidden,
+            Binding::Answer,
+        ];
+        self.step(kernel, bindings, Grid::Boards(1));
+        Ok(features)
+    }
+
+    /// The value head's convolution and hidden layer. Gives the channels of its features.
+    fn hidden(
+        &mut self,
+        convolution: &NormalizedConvolution,
+        hidden: &Dense,
+    ) -> Result<usize, ModelError> {
         let role = Role {
             source: Some(Binding::Stream),
             outcome: Binding::Branch,
             residual: false,
             activated: true,
         };
-        let features = self.normalized(&layers.convolution, self.stream(), role)?;
-        let (hidden, output) = (&layers.hidden, &layers.output);
+        let features = self.normalized(convolution, self.stream(), role)?;
         let units = hidden.outputs as usize;
         let weight = by_fours(tensor(self.weights, &hidden.name, "weight")?, units);
         let kernel = Kernel::new("hidden", self.storage)
             .with(&[
-                ("CHANNELS", layers.convolution.outputs as usize),
+                ("CHANNELS", convolution.outputs as usize),
                 ("SOURCE", features),
             ])
             .with(&[("UNITS", units)])
@@ -71,17 +97,6 @@ impl Planner<'_> {
             Binding::Hidden,
         ];
         self.step(kernel, bindings, Grid::Fours(units.div_ceil(64)));
-        let kernel = Kernel::new("value", self.storage)
-            .with(&[("UNITS", units), ("OUTPUTS", output.outputs as usize)])
-            .including(&[kernel::VALUE]);
-        let bindings = vec![
-            Binding::Request,
-            self.exact(tensor(self.weights, &output.name, "weight")?),
-            self.exact(tensor(self.weights, &output.name, "bias")?),
-            Binding::Hidden,
-            Binding::Answer,
-        ];
-        self.step(kernel, bindings, Grid::Boards(1));
         Ok(features)
     }
 }

@@ -54,6 +54,7 @@ pub(crate) const MATRICES: &str = include_str!("kernels/matrices.wgsl");
 pub(crate) const MATRICES_TILES: &str = include_str!("kernels/matrices_tiles.wgsl");
 pub(crate) const MATRICES_RANKS: &str = include_str!("kernels/matrices_ranks.wgsl");
 pub(crate) const MATRICES_PLANES: &str = include_str!("kernels/matrices_planes.wgsl");
+pub(crate) const MATRICES_HIDDEN: &str = include_str!("kernels/matrices_hidden.wgsl");
 pub(crate) const MATRICES_BLOCK_END: &str = include_str!("kernels/matrices_block_end.wgsl");
 pub(crate) const TOWER: &str = include_str!("kernels/tower.wgsl");
 pub(crate) const TOWER_EXCITATION: &str = include_str!("kernels/tower_excitation.wgsl");
@@ -85,11 +86,14 @@ impl Kernel {
         }
     }
 
-    /// With what cooperative matrices need. Directives stand before everything else.
-    pub(crate) fn using_matrices(mut self) -> Self {
-        let directives = "enable wgpu_cooperative_matrix;\n";
-        self.source.insert_str(0, directives);
-        self
+    /// A kernel of cooperative matrices with so many rows and columns, which stand for TILE in this file.
+    pub(crate) fn of_matrices(name: &'static str, tile: usize, file: &str) -> Self {
+        let directive = "enable wgpu_cooperative_matrix;\n";
+        let mut kernel = Self::new(name, Storage::F16).with(&[("TILE", tile)]);
+        // Directives stand before everything else.
+        kernel.source.insert_str(0, directive);
+        let file = file.replace("TILExTILE", &format!("{tile}x{tile}"));
+        kernel.including(&[&file])
     }
 
     /// With constants.

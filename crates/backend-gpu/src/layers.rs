@@ -8,10 +8,9 @@ use rookery_model::{ModelError, Weights};
 use crate::arrange::{Arranged, stored};
 use crate::gpu::Gpu;
 use crate::kernel::{self, Kernel, Storage};
-use crate::matrices::MatrixTiling;
 use crate::plan::{Binding, Grid, Plan, Sizes, Step};
 use crate::request::HEADER;
-use crate::variant::{Tiling, TowerPath};
+use crate::variant::{MatrixTiling, Tiling, TowerPath};
 
 /// Most channels of a tower in one kernel: 256 threads, whose registers hold the stream.
 const MOST_FUSED_CHANNELS: usize = 128;
@@ -24,7 +23,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) weights: &'a Weights,
     pub(crate) layers: Layers,
     pub(crate) storage: Storage,
-    path: TowerPath,
+    pub(crate) path: TowerPath,
     steps: Vec<Step>,
 }
 
@@ -59,11 +58,11 @@ impl<'a> Planner<'a> {
         let limit = self.gpu.adapter.workgroup_threads as usize;
         let fused = [1, 2, 4].map(|boards| TowerPath::Fused { boards });
         let layered = Tiling::ALL.map(TowerPath::Layered);
-        let matrices = [2, 1].map(|outputs| TowerPath::Matrices { outputs });
+        let matrices = MatrixTiling::ALL.map(TowerPath::Matrices);
         let fits = |path: &TowerPath| match path {
             TowerPath::Fused { boards } => self.fuses(*boards),
             TowerPath::Layered(tiling) => tiling.threads <= limit,
-            TowerPath::Matrices { outputs } => self.multiplies(*outputs),
+            TowerPath::Matrices(tiling) => self.multiplies(*tiling),
         };
         let all = matrices.into_iter().chain(fused).chain(layered);
         let mut variants: Vec<TowerPath> = all.filter(fits).collect();
@@ -87,21 +86,20 @@ impl<'a> Planner<'a> {
     }
 
     /// Whether the GPU has matrices that hold the network.
-    fn multiplies(&self, outputs: usize) -> bool {
+    fn multiplies(&self, tiling: MatrixTiling) -> bool {
         let Some(tile) = self.matrix_tile() else {
             return false;
         };
-        let tiling = MatrixTiling { tile, outputs };
         let adapter = &self.gpu.adapter;
         self.storage == Storage::F16
-            && self.stream().is_multiple_of(tile * outputs)
-            && tiling.workgroup_bytes() <= adapter.workgroup_bytes as usize
-            && 8 * self.subgroup_threads() <= adapter.workgroup_threads as usize
+            && self.stream().is_multiple_of(tile * tiling.outputs)
+            && tiling.workgroup_bytes(tile) <= adapter.workgroup_bytes as usize
+            && tiling.subgroups() * self.subgroup_threads() <= adapter.workgroup_threads as usize
     }
 
     /// Rows and columns of cooperative matrices.
     pub(crate) fn matrix_tile(&self) -> Option<usize> {
-        self.gpu.matrix_tile()
+        self.gpu.matrix_tile
     }
 
     /// Threads of a subgroup at least.
@@ -141,7 +139,7 @@ impl<'a> Planner<'a> {
         match path {
             TowerPath::Fused { boards } => self.fused_tower(tower, boards)?,
             TowerPath::Layered(_) => self.layered_tower(tower)?,
-            TowerPath::Matrices { outputs } => self.matrix_tower(tower, outputs)?,
+            TowerPath::Matrices(tiling) => self.matrix_tower(tower, tiling)?,
         }
         let policy = self.policy()?;
         let value = self.value()?;
@@ -149,7 +147,7 @@ impl<'a> Planner<'a> {
         let (group, [between, branch]) = match path {
             TowerPath::Fused { .. } => (1, [0, 0]),
             TowerPath::Layered(_) => (1, [channels, channels]),
-            TowerPath::Matrices { .. } => {
+            TowerPath::Matrices(_) => {
                 let tile = self.matrix_tile().unwrap_or(1);
                 let planes = (tower.input.inputs as usize).next_multiple_of(tile);
                 (tile, [channels.max(planes), channels])
@@ -231,8 +229,8 @@ impl<'a> Planner<'a> {
         role: Role,
     ) -> Result<(), ModelError> {
         let tiling = match self.path {
-            TowerPath::Matrices { outputs } => {
-                return self.matrix_head(name, layer, role, outputs);
+            TowerPath::Matrices(tiling) => {
+                return self.matrix_head(name, layer, role, tiling);
             }
             TowerPath::Layered(tiling) => tiling,
             TowerPath::Fused { .. } => Tiling::DEFAULT,

@@ -1,28 +1,16 @@
 //! The tower by cooperative matrices: what NVIDIA calls tensor cores and AMD matrix cores.
 
-use rookery_common::network::{ResidualTower, SqueezeExcitation};
+use rookery_common::network::{Dense, NormalizedConvolution, ResidualTower, SqueezeExcitation};
 use rookery_model::ModelError;
 
-use crate::arrange::{Arranged, excitation};
+use crate::arrange::{Arranged, excitation, tensor};
 use crate::kernel::{self, Kernel, Storage};
 use crate::layers::{Planner, Role};
 use crate::plan::{Binding, Grid};
+use crate::variant::MatrixTiling;
 
-/// Subgroups of a workgroup: four ranks, two places among the outputs.
-const SUBGROUPS: usize = 8;
-/// Ranks of a workgroup.
-const RANKS: usize = 4;
 /// Threads of the kernels beside convolutions.
 const THREADS: usize = 256;
-
-/// How matrices are used.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MatrixTiling {
-    /// Rows and columns of a matrix: positions and channels.
-    pub(crate) tile: usize,
-    /// Matrices of output channels that a subgroup sums for each of eight squares.
-    pub(crate) outputs: usize,
-}
 
 /// Where a convolution's sums go.
 enum Outcome {
@@ -32,41 +20,46 @@ enum Outcome {
     Ranks(usize),
 }
 
-impl MatrixTiling {
-    /// Workgroup memory of a convolution.
-    pub(crate) const fn workgroup_bytes(self) -> usize {
-        4 * SUBGROUPS * 4 * self.tile * self.tile
-    }
-
-    const fn tiles(self, channels: usize) -> usize {
-        channels.div_ceil(self.tile)
-    }
-
-    /// The weights of a convolution: `[rows of taps][tiles of inputs][tiles of outputs / outputs][taps of a row][outputs]
-    /// [tile outputs][tile inputs]`. Inputs and outputs behind the last are zeros.
-    fn arrange(self, layer: &Arranged) -> Vec<f32> {
-        let Self { tile, outputs } = self;
-        let (taps, channels) = (layer.kernel * layer.kernel, layer.channels());
-        let (inputs, blocks) = (self.tiles(layer.inputs), self.tiles(channels) / outputs);
-        let mut weights = Vec::with_capacity(taps * inputs * blocks * outputs * tile * tile);
-        for row in 0..layer.kernel {
-            for (input, block) in pairs(inputs, blocks) {
-                for (column, output) in pairs(layer.kernel, outputs) {
-                    let tap = row * layer.kernel + column;
-                    for (place, from) in pairs(tile, tile) {
-                        let (to, from) = (
-                            (block * outputs + output) * tile + place,
-                            input * tile + from,
-                        );
-                        let inside = from < layer.inputs && to < channels;
-                        let place = (from * taps + tap) * channels + to;
-                        weights.push(if inside { layer.weight[place] } else { 0.0 });
-                    }
+/// The weights of a convolution: `[rows of taps][tiles of inputs][tiles of outputs / outputs][taps of a row][outputs]
+/// [tile outputs][tile inputs]`. Inputs and outputs behind the last are zeros.
+fn arrange(layer: &Arranged, tile: usize, outputs: usize) -> Vec<f32> {
+    let (taps, channels) = (layer.kernel * layer.kernel, layer.channels());
+    let (inputs, blocks) = (
+        layer.inputs.div_ceil(tile),
+        channels.div_ceil(tile) / outputs,
+    );
+    let mut weights = Vec::with_capacity(taps * inputs * blocks * outputs * tile * tile);
+    for row in 0..layer.kernel {
+        for (input, block) in pairs(inputs, blocks) {
+            for (column, output) in pairs(layer.kernel, outputs) {
+                let tap = row * layer.kernel + column;
+                for (to, from) in pairs(tile, tile) {
+                    let (to, from) = ((block * outputs + output) * tile + to, input * tile + from);
+                    let inside = from < layer.inputs && to < channels;
+                    let place = (from * taps + tap) * channels + to;
+                    weights.push(if inside { layer.weight[place] } else { 0.0 });
                 }
             }
         }
-        weights
     }
+    weights
+}
+
+/// `[units][channels][64 squares]` as `[squares][tiles of channels][tiles of units][tile units][tile channels]`.
+fn arrange_hidden(numbers: &[f32], units: usize, tile: usize) -> Vec<f32> {
+    let channels = numbers.len() / 64 / units;
+    let mut weights = Vec::with_capacity(numbers.len());
+    for (square, from) in pairs(64, channels.div_ceil(tile)) {
+        for (to, unit) in pairs(units.div_ceil(tile), tile) {
+            let unit = to * tile + unit;
+            for channel in from * tile..(from + 1) * tile {
+                let inside = unit < units && channel < channels;
+                let place = (unit * channels + channel) * 64 + square;
+                weights.push(if inside { numbers[place] } else { 0.0 });
+            }
+        }
+    }
+    weights
 }
 
 /// All pairs of numbers below two, the second counting faster.
@@ -124,21 +117,19 @@ fn unrolled(outputs: usize, kernel: usize) -> String {
 }
 
 impl Planner<'_> {
-    fn tiling(&self, outputs: usize) -> Result<MatrixTiling, ModelError> {
-        let tile = self.matrix_tile();
+    /// Rows and columns of the GPU's matrices.
+    fn tile(&self) -> Result<usize, ModelError> {
         let none = || ModelError::NotComputable("the tower without matrices".to_owned());
-        tile.map(|tile| MatrixTiling { tile, outputs })
-            .ok_or_else(none)
+        self.matrix_tile().ok_or_else(none)
     }
 
     pub(crate) fn matrix_tower(
         &mut self,
         tower: &ResidualTower,
-        outputs: usize,
+        tiling: MatrixTiling,
     ) -> Result<(), ModelError> {
-        let tiling = self.tiling(outputs)?;
         let first = self.input(&tower.input)?;
-        self.matrix_planes(first.inputs, tiling);
+        self.matrix_planes(first.inputs)?;
         let plain = |source, outcome| Role {
             source: Some(source),
             outcome,
@@ -165,7 +156,7 @@ impl Planner<'_> {
             let layer = Arranged::new(self.weights, &block.conv2, &[])?;
             self.matrix_layer(&block.conv2.name, &layer, role, tiling, Outcome::Tiles)?;
             if let Some(layers) = &block.excitation {
-                self.matrix_block_end(layers, layer.channels(), tiling)?;
+                self.matrix_block_end(layers, layer.channels())?;
             }
         }
         Ok(())
@@ -177,16 +168,16 @@ impl Planner<'_> {
         name: &str,
         layer: &Arranged,
         role: Role,
-        outputs: usize,
+        tiling: MatrixTiling,
     ) -> Result<(), ModelError> {
-        let tiling = self.tiling(outputs)?;
         let outcome = Outcome::Ranks(layer.channels());
         self.matrix_layer(name, layer, role, tiling, outcome)
     }
 
     /// Unpacks planes into `Between`.
-    fn matrix_planes(&mut self, planes: usize, tiling: MatrixTiling) {
-        let (tile, tiles) = (tiling.tile, tiling.tiles(planes));
+    fn matrix_planes(&mut self, planes: usize) -> Result<(), ModelError> {
+        let tile = self.tile()?;
+        let tiles = planes.div_ceil(tile);
         let kernel = Kernel::new("planes", Storage::F16)
             .with(&self.planes())
             .with(&[("TILE", tile), ("TILES", tiles), ("THREADS", 64)])
@@ -197,6 +188,7 @@ impl Planner<'_> {
             positions: tile,
         };
         self.step(kernel, vec![Binding::Request, Binding::Between], grid);
+        Ok(())
     }
 
     fn matrix_layer(
@@ -207,46 +199,49 @@ impl Planner<'_> {
         tiling: MatrixTiling,
         outcome: Outcome,
     ) -> Result<(), ModelError> {
-        let MatrixTiling { tile, mut outputs } = tiling;
-        let tiles = tiling.tiles(layer.channels());
-        if tiles % outputs != 0 {
-            outputs = 1;
-        }
-        let tiling = MatrixTiling { tile, outputs };
+        let tile = self.tile()?;
+        let tiles = layer.channels().div_ceil(tile);
+        let outputs = if tiles.is_multiple_of(tiling.outputs) {
+            tiling.outputs
+        } else {
+            1
+        };
         let blocks = tiles / outputs;
         let mut bias = layer.bias.clone();
         bias.resize(tiles * tile, 0.0);
-        let (end, request) = match outcome {
-            Outcome::Tiles => (kernel::MATRICES_TILES, None),
-            Outcome::Ranks(_) => (kernel::MATRICES_RANKS, Some(Binding::Request)),
+        let (end, request, channels) = match outcome {
+            Outcome::Tiles => (kernel::MATRICES_TILES, None, tiles * tile),
+            Outcome::Ranks(channels) => (kernel::MATRICES_RANKS, Some(Binding::Request), channels),
         };
-        let channels = match outcome {
-            Outcome::Tiles => tiles * tile,
-            Outcome::Ranks(channels) => channels,
-        };
-        let matrices = kernel::MATRICES.replace("TILExTILE", &format!("{tile}x{tile}"));
-        let kernel = Kernel::new("matrices", Storage::F16)
-            .using_matrices()
-            .with(&[("TILE", tile), ("OUTPUTS", outputs), ("BLOCKS", blocks)])
+        let kernel = Kernel::of_matrices("matrices", tile, kernel::MATRICES)
             .with(&[
+                ("OUTPUTS", outputs),
+                ("BLOCKS", blocks),
                 ("ROWS", layer.kernel),
-                ("SOURCE_TILES", tiling.tiles(layer.inputs)),
             ])
-            .with(&[("OUTCOME_TILES", tiles), ("CHANNELS", channels)])
-            .with(&[("THREADS", SUBGROUPS * self.subgroup_threads())])
+            .with(&[
+                ("SOURCE_TILES", layer.inputs.div_ceil(tile)),
+                ("OUTCOME_TILES", tiles),
+            ])
+            .with(&[
+                ("CHANNELS", channels),
+                ("RANKS", tiling.ranks),
+                ("PLACES", tiling.places),
+            ])
+            .with(&[("THREADS", tiling.subgroups() * self.subgroup_threads())])
             .with_flag("RESIDUAL", role.residual)
             .with_flag("ACTIVATED", role.activated)
             .activated(self.activation())
-            .including(&[&matrices, end, &unrolled(outputs, layer.kernel)]);
+            .including(&[end, &unrolled(outputs, layer.kernel)]);
         let mut bindings = vec![
-            self.array(&format!("{name}.weight"), &tiling.arrange(layer))?,
+            self.array(&format!("{name}.weight"), &arrange(layer, tile, outputs))?,
             self.exact(&bias),
             role.outcome,
         ];
         bindings.extend(role.source);
         bindings.extend(request);
         let grid = Grid::Groups {
-            each: 8 / RANKS * blocks.div_ceil(SUBGROUPS / RANKS),
+            each: 8 / tiling.ranks * blocks.div_ceil(tiling.places),
             positions: tile,
         };
         self.step(kernel, bindings, grid);
@@ -257,8 +252,8 @@ impl Planner<'_> {
         &mut self,
         layers: &SqueezeExcitation,
         channels: usize,
-        tiling: MatrixTiling,
     ) -> Result<(), ModelError> {
+        let tile = self.tile()?;
         let numbers = excitation(self.weights, layers)?;
         let shares = (4 * THREADS / channels).clamp(1, 64);
         let kernel = Kernel::new("block_end", Storage::F16)
@@ -267,11 +262,57 @@ impl Planner<'_> {
                 ("UNITS", layers.squeeze.outputs as usize),
             ])
             .with(&[("THREADS", THREADS), ("BOARDS", 1)])
-            .with(&[("TILE", tiling.tile), ("SHARES", shares)])
+            .with(&[("TILE", tile), ("SHARES", shares)])
             .activated(self.activation())
             .including(&[kernel::EXCITATION, kernel::MATRICES_BLOCK_END]);
         let bindings = vec![self.exact(&numbers), Binding::Branch, Binding::Stream];
         self.step(kernel, bindings, Grid::Boards(1));
         Ok(())
+    }
+
+    /// The value head's convolution and hidden layer. Gives the channels of its features.
+    pub(crate) fn matrix_hidden(
+        &mut self,
+        layer: &NormalizedConvolution,
+        hidden: &Dense,
+        tiling: MatrixTiling,
+    ) -> Result<usize, ModelError> {
+        let tile = self.tile()?;
+        let arranged = Arranged::new(self.weights, layer, &[])?;
+        let role = Role {
+            source: Some(Binding::Stream),
+            outcome: Binding::Branch,
+            residual: false,
+            activated: true,
+        };
+        self.matrix_layer(&layer.name, &arranged, role, tiling, Outcome::Tiles)?;
+        let units = hidden.outputs as usize;
+        let (tiles, unit_tiles) = (arranged.channels().div_ceil(tile), units.div_ceil(tile));
+        let weight = tensor(self.weights, &hidden.name, "weight")?;
+        let kernel = Kernel::of_matrices("hidden", tile, kernel::MATRICES_HIDDEN)
+            .with(&[
+                ("SOURCE_TILES", tiles),
+                ("UNIT_TILES", unit_tiles),
+                ("UNITS", units),
+            ])
+            .with(&[("SUBGROUPS", tiling.subgroups())])
+            .with(&[("THREADS", tiling.subgroups() * self.subgroup_threads())])
+            .activated(self.activation());
+        let bindings = vec![
+            Binding::Request,
+            self.array(
+                &format!("{}.weight", hidden.name),
+                &arrange_hidden(weight, units, tile),
+            )?,
+            self.exact(tensor(self.weights, &hidden.name, "bias")?),
+            Binding::Branch,
+            Binding::Hidden,
+        ];
+        let grid = Grid::Groups {
+            each: unit_tiles.div_ceil(tiling.subgroups()),
+            positions: tile,
+        };
+        self.step(kernel, bindings, grid);
+        Ok(tiles * tile)
     }
 }

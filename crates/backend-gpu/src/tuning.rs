@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::adapter::GpuAdapter;
 use crate::evaluator::GpuEvaluator;
 use crate::kernel::Storage;
+use crate::matrix_choice::MatrixChoice;
 use crate::network::GpuNetwork;
 use crate::variant::TowerPath;
 
@@ -37,7 +38,11 @@ const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
 /// Whether the kernels are tuned, and where the results are kept. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct KernelTuner(Option<Arc<Results>>);
+pub struct KernelTuner {
+    results: Option<Arc<Results>>,
+    /// Whether kernels with matrices are among those that are tuned.
+    pub(crate) matrices: MatrixChoice,
+}
 
 #[derive(Debug)]
 struct Results {
@@ -92,16 +97,28 @@ impl KernelTuner {
             kernels,
             is_fresh: false,
         });
-        Self(Some(Arc::new(Results {
+        let results = Results {
             anew,
             tuned: Mutex::new(tuned.collect()),
             path,
-        })))
+        };
+        Self {
+            results: Some(Arc::new(results)),
+            matrices: MatrixChoice::Auto,
+        }
+    }
+
+    /// The same tuner for GPUs that may use matrices or not.
+    pub fn with_matrices(&self, matrices: MatrixChoice) -> Self {
+        Self {
+            results: self.results.clone(),
+            matrices,
+        }
     }
 
     /// What is known of a GPU.
     pub fn known(&self, adapter: &GpuAdapter) -> Vec<TunedKernels> {
-        let Some(results) = &self.0 else {
+        let Some(results) = &self.results else {
             return Vec::new();
         };
         let tuned = results.tuned.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,7 +144,7 @@ impl KernelTuner {
         timed: &Batch,
         mut load: impl FnMut(TowerPath) -> Result<Arc<GpuNetwork>, BackendError>,
     ) -> Result<Arc<GpuNetwork>, BackendError> {
-        let results = self.0.as_ref();
+        let results = self.results.as_ref();
         let wanted = results.filter(|results| results.anew || !adapter.is_software);
         let Some(results) = wanted.filter(|_| variants.len() > 1) else {
             return load(variants[0]);

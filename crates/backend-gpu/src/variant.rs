@@ -16,10 +16,7 @@ pub(crate) enum TowerPath {
     /// In a kernel or more for each layer.
     Layered(Tiling),
     /// In a kernel or more for each layer, by cooperative matrices.
-    Matrices {
-        /// Matrices of output channels that a subgroup sums for each of eight squares.
-        outputs: usize,
-    },
+    Matrices(MatrixTiling),
 }
 
 /// How a convolution in a kernel of its own is divided among threads.
@@ -53,6 +50,47 @@ impl Tiling {
     }
 }
 
+/// How a convolution by cooperative matrices is divided among subgroups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct MatrixTiling {
+    /// Matrices of output channels that a subgroup sums for each square of a rank.
+    pub(crate) outputs: usize,
+    /// Ranks of a workgroup, a divisor of eight.
+    pub(crate) ranks: usize,
+    /// Subgroups of a workgroup for each rank, which sum other outputs.
+    pub(crate) places: usize,
+}
+
+impl MatrixTiling {
+    /// What is tried, what suits most GPUs first.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::new(2, 2, 2),
+        Self::new(1, 2, 2),
+        Self::new(2, 4, 1),
+        Self::new(2, 2, 1),
+        Self::new(2, 1, 4),
+        Self::new(1, 4, 2),
+    ];
+
+    const fn new(outputs: usize, ranks: usize, places: usize) -> Self {
+        Self {
+            outputs,
+            ranks,
+            places,
+        }
+    }
+
+    /// Subgroups of a workgroup.
+    pub(crate) const fn subgroups(self) -> usize {
+        self.ranks * self.places
+    }
+
+    /// Workgroup memory of a convolution whose matrices have so many rows: half a rank of each subgroup.
+    pub(crate) const fn workgroup_bytes(self, tile: usize) -> usize {
+        self.subgroups() * 4 * tile * tile * 4
+    }
+}
+
 impl fmt::Display for TowerPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -62,11 +100,15 @@ impl fmt::Display for TowerPath {
             Self::Fused { boards } => {
                 write!(f, "the tower in one kernel, {boards} positions a workgroup")
             }
-            Self::Matrices { outputs } => {
+            Self::Matrices(MatrixTiling {
+                outputs,
+                ranks,
+                places,
+            }) => {
                 let tiles = if *outputs == 1 { "tile" } else { "tiles" };
                 write!(
                     f,
-                    "layer by layer by cooperative matrices, {outputs} {tiles} of outputs a subgroup"
+                    "layer by layer by cooperative matrices, {outputs} {tiles} of outputs a subgroup, {ranks} x {places} subgroups a workgroup"
                 )
             }
             Self::Layered(Tiling { threads, pairs }) => {

@@ -60,6 +60,9 @@ pub struct ConfigFile {
     /// Share of the time for which GPUs compute at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_share: Option<f64>,
+    /// Whether GPUs may use cooperative matrices.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_matrices: Option<String>,
     /// Where the spool and the networks are kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,

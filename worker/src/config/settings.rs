@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use rookery_backend_gpu::MatrixChoice;
 use rookery_backends::{DeviceSelection, default_data_dir};
 use rookery_common::command_line::read_secret;
 use rookery_common::ids::RunName;
@@ -99,6 +100,8 @@ pub struct Compute {
     pub games: Option<NonZeroUsize>,
     /// Share of the time for which GPUs compute at most, above 0 and at most 1.
     pub gpu_share: f64,
+    /// Whether GPUs may use cooperative matrices.
+    pub gpu_matrices: MatrixChoice,
     /// Whether a GPU and the processor may compute side by side where the device is left to the program.
     pub pairs: bool,
 }
@@ -213,12 +216,20 @@ impl Compute {
             (LEAST_GPU_SHARE..=1.0).contains(&gpu_share),
             "gpu-share is {gpu_share}, allowed is {LEAST_GPU_SHARE} to 1"
         );
+        let matrices = args
+            .gpu_matrices
+            .as_deref()
+            .or(file.gpu_matrices.as_deref());
+        let gpu_matrices = matrices.unwrap_or("auto").parse();
+        let gpu_matrices =
+            gpu_matrices.map_err(|error| anyhow::anyhow!("gpu-matrices: {error}"))?;
         Ok(Self {
             devices: Device::resolve(device, file)?,
             precision: precision.parse()?,
             threads: number(args.threads.or(file.threads), "threads", MAX_THREADS)?,
             games: number(args.games.or(file.games), "games", MAX_GAMES)?,
             gpu_share,
+            gpu_matrices,
             pairs: true,
         })
     }
@@ -447,6 +458,10 @@ mod tests {
             ),
             (&["--server", "http://x", "--threads", "0"], "threads"),
             (&["--server", "http://x", "--gpu-share", "0"], "gpu-share"),
+            (
+                &["--server", "http://x", "--gpu-matrices", "yes"],
+                "gpu-matrices: `yes` is none of auto, on and off",
+            ),
             (&["--server", "http://x", "--gpu-share", "1.5"], "gpu-share"),
             (&["--server", "http://x", "--gpu-share", "NaN"], "gpu-share"),
             (

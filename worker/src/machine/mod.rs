@@ -72,7 +72,8 @@ impl Machine {
             PrecisionChoice::Only(precision) => precision,
             PrecisionChoice::Auto | PrecisionChoice::Measure => Precision::Auto,
         };
-        let mut lanes = compute.devices.open_all(asked, kernels)?;
+        let kernels = kernels.with_matrices(compute.gpu_matrices);
+        let mut lanes = compute.devices.open_all(asked, &kernels)?;
         let candidates = candidates(&lanes)?;
         let mut first = choose(candidates.clone(), compute.precision, tuning, unfinished)?;
         let is_free = matches!(
@@ -218,6 +219,7 @@ mod tests {
 
     use super::choice::tests::Named;
     use super::*;
+    use rookery_backend_gpu::MatrixChoice;
 
     #[test]
     fn the_processor_is_always_there() {
@@ -227,6 +229,7 @@ mod tests {
             games: NonZeroUsize::new(10),
             precision: PrecisionChoice::Only(Precision::F32),
             gpu_share: 1.0,
+            gpu_matrices: MatrixChoice::Auto,
             pairs: true,
         };
         let (untuned, mut tuning) = (KernelTuner::default(), Tuning::default());

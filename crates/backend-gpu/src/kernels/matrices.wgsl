@@ -18,9 +18,8 @@ alias Sums = array<Sum, 8u * OUTPUTS>;
 @group(0) @binding(3) var<storage, read> source: array<f16>;
 
 const MATRIX: u32 = TILE * TILE;
-// Subgroups that share a workgroup: so many ranks, each with two places among the outputs.
-const RANKS: u32 = 4u;
-const TASKS: u32 = 2u * RANKS;
+// Subgroups that share a workgroup: RANKS ranks, each with PLACES places among the outputs.
+const TASKS: u32 = RANKS * PLACES;
 
 // Half a rank of sums, of each subgroup.
 var<workgroup> scratch: array<f32, TASKS * 4u * MATRIX>;
@@ -52,7 +51,7 @@ fn main(
     for (var begin = 0u; begin < TASKS; begin += subgroups) {
         let task = begin + subgroup;
         let rank = RANKS * (workgroup.x % (8u / RANKS)) + task % RANKS;
-        let block = 2u * (workgroup.x / (8u / RANKS)) + task / RANKS;
+        let block = PLACES * (workgroup.x / (8u / RANKS)) + task / RANKS;
         let busy = task < TASKS && block < BLOCKS;
         var sums: Sums;
         if (busy) {

@@ -49,7 +49,7 @@ fn kernels_are_written() {
                 Some(path) if !variants.contains(&path) => continue,
                 Some(TowerPath::Fused { .. }) => " two boards",
                 Some(TowerPath::Layered(_)) => " pairs",
-                Some(TowerPath::Matrices { .. }) => " matrices",
+                Some(TowerPath::Matrices(_)) => " matrices",
             };
             GpuNetwork::new(gpu.clone(), &weights, storage, path).unwrap();
             let mut kernels = gpu.kernels();

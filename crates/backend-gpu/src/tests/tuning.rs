@@ -40,7 +40,7 @@ fn every_variant_gives_the_same_numbers_of_its_path() {
                 let place = match path {
                     TowerPath::Fused { .. } => 0,
                     TowerPath::Layered(_) => 1,
-                    TowerPath::Matrices { .. } => 2,
+                    TowerPath::Matrices(_) => 2,
                 };
                 let same = first[place].get_or_insert_with(|| found.clone());
                 assert_same(same, &found, storage, &format!("{path} {spec:?}"));

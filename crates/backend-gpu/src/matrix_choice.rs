@@ -1,0 +1,60 @@
+//! Whether kernels may use cooperative matrices.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::adapter::GpuAdapter;
+
+/// Whether kernels may use a GPU's cooperative matrices (NVIDIA's tensor cores, AMD's matrix cores), in 16 bits.
+///
+/// # Examples
+///
+/// ```
+/// use rookery_backend_gpu::MatrixChoice;
+///
+/// assert_eq!("on".parse(), Ok(MatrixChoice::On));
+/// assert!("yes".parse::<MatrixChoice>().is_err());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MatrixChoice {
+    /// With drivers with which they have been seen to work: NVIDIA's own.
+    #[default]
+    Auto,
+    /// With every driver that has them.
+    On,
+    /// Never.
+    Off,
+}
+
+impl MatrixChoice {
+    /// Rows and columns of the matrices that kernels may use.
+    pub(crate) fn tile(self, adapter: &GpuAdapter) -> Option<u32> {
+        let allowed = match self {
+            Self::Auto => adapter.interface == "vulkan" && adapter.driver.starts_with("NVIDIA "),
+            Self::On => true,
+            Self::Off => false,
+        };
+        adapter.matrix_tile.filter(|_| allowed)
+    }
+}
+
+impl fmt::Display for MatrixChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::On => "on",
+            Self::Off => "off",
+        })
+    }
+}
+
+impl FromStr for MatrixChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        [Self::Auto, Self::On, Self::Off]
+            .into_iter()
+            .find(|choice| choice.to_string() == text)
+            .ok_or_else(|| format!("`{text}` is none of auto, on and off"))
+    }
+}
