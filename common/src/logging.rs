@@ -15,6 +15,9 @@ use tracing_subscriber::fmt::time::FormatTime;
 
 use crate::command_line::{LogFormat, warn_of_visible_secrets};
 
+/// Libraries that tell people of what they find at the level `info`. A filter may name them all the same.
+const QUIET: &str = "wgpu_hal=warn,wgpu_core=warn,naga=warn";
+
 /// Starts logging to standard error, above `bars`. On a terminal lines are short: coloured, and with the clock's
 /// time.
 ///
@@ -22,7 +25,7 @@ use crate::command_line::{LogFormat, warn_of_visible_secrets};
 ///
 /// If the filter cannot be read: a level, or a filter such as `info,hyper=warn`.
 pub fn start(filter: &str, format: LogFormat, bars: &MultiProgress) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(filter).with_context(|| {
+    let filter = EnvFilter::try_new(format!("{QUIET},{filter}")).with_context(|| {
         format!("the log filter {filter:?} is not valid; write for example info or debug")
     })?;
     let bars = bars.clone();

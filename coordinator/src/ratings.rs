@@ -21,9 +21,12 @@ use crate::random;
 
 mod contender;
 mod fit;
+mod programs;
 
 pub use contender::{Contender, Role};
 pub use fit::{Fitted, fit};
+
+use programs::{Meeting, next_program};
 
 /// Matches, the newest, among which those with programs are counted.
 const COUNTED: u32 = 200;
@@ -92,10 +95,23 @@ pub async fn refit(app: &App, run: &RunName) -> anyhow::Result<()> {
     let mut contenders = contenders(&networks);
     roll_back_if_likely(app, &info, &contenders).await?;
     let programs = programs(&networks);
-    if !are_due(app, &info, &programs).await? {
-        contenders.retain(|one| !programs.contains(&one.number));
+    let most_informative = |contenders: &[Contender]| {
+        let pairs = info.params.scheduling.rating_pairs;
+        fitted.most_informative(contenders, 2 * u64::from(pairs))
+    };
+    let mut pair = None;
+    if !programs.is_empty() {
+        let meetings = meetings(app, &info, &programs).await?;
+        if !meetings.are_due {
+            contenders.retain(|one| !programs.contains(&one.number));
+        } else if fitted.unrated(&contenders).is_none() {
+            let program = next_program(&programs, &meetings.newest_first);
+            pair = info.best.zip(program);
+        }
     }
-    open_rating_match(app, &info, &contenders, &fitted).await
+    let pair = pair.map(|(best, program)| (best.max(program), best.min(program)));
+    let pair = pair.or_else(|| most_informative(&contenders));
+    open_rating_match(app, &info, pair).await
 }
 
 /// Those of the networks that are built-in programs.
@@ -104,28 +120,42 @@ fn programs(networks: &[NetworkInfo]) -> BTreeSet<NetworkNumber> {
     programs.map(|info| info.number).collect()
 }
 
-/// Whether programs may play the next rating match: their share of the last ones is what the run wants at most. While a
-/// run is new, each of them would come before any of its networks.
-async fn are_due(
+/// The programs' part in the last rating matches.
+struct Meetings {
+    newest_first: Vec<Meeting>,
+    /// Whether a program plays the next match: their share of the last ones is below what the run wants. Left to what
+    /// says most about the ratings, best would hardly meet them: a scale that its own kind has stretched expects that it
+    /// wins every game.
+    are_due: bool,
+}
+
+async fn meetings(
     app: &App,
     info: &RunInfo,
     programs: &BTreeSet<NetworkNumber>,
-) -> anyhow::Result<bool> {
-    if programs.is_empty() {
-        return Ok(true);
-    }
+) -> anyhow::Result<Meetings> {
     let matches = app
         .db
         .matches(&info.name, None, COUNTED, app.clock.now())
         .await?;
     let rating = matches.iter().filter(|m| m.purpose == MatchPurpose::Rating);
-    let (mut all, mut with) = (0_u32, 0_u32);
+    let (mut all, mut with, mut newest_first) = (0_u32, 0_u32, Vec::new());
     for m in rating {
         all += 1;
-        with += u32::from(programs.contains(&m.candidate) || programs.contains(&m.opponent));
+        let sides = [(m.candidate, m.tally.losses), (m.opponent, m.tally.wins)];
+        let games = m.tally.wins + m.tally.draws + m.tally.losses;
+        with += u32::from(sides.iter().any(|(one, _)| programs.contains(one)));
+        let ours = sides.into_iter().filter(|(one, _)| programs.contains(one));
+        newest_first.extend(ours.map(|(program, lost)| Meeting {
+            program,
+            is_lost: games > 0 && lost == games,
+        }));
     }
     let share = f64::from(info.params.scheduling.anchor_share);
-    Ok(f64::from(with) < share * f64::from(all + 1))
+    Ok(Meetings {
+        are_due: f64::from(with) < share * f64::from(all + 1),
+        newest_first,
+    })
 }
 
 /// Those of the networks that may play for the ratings, in ascending order.
@@ -175,19 +205,17 @@ async fn roll_back_if_likely(
     Ok(())
 }
 
-/// Opens the match that says most about the ratings, if the run wants that and none is open.
+/// Opens a match for the ratings, if the run wants that and none is open.
 async fn open_rating_match(
     app: &App,
     info: &RunInfo,
-    contenders: &[Contender],
-    fitted: &Fitted,
+    pair: Option<(NetworkNumber, NetworkNumber)>,
 ) -> anyhow::Result<()> {
     let pairs = info.params.scheduling.rating_pairs;
     if pairs == 0 || info.status != RunStatus::Open {
         return Ok(());
     }
-    let most = fitted.most_informative(contenders, 2 * u64::from(pairs));
-    let Some((candidate, opponent)) = most else {
+    let Some((candidate, opponent)) = pair else {
         return Ok(());
     };
     let draft = MatchDraft {

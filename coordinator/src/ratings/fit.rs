@@ -173,7 +173,10 @@ impl Fitted {
 
     /// The newest without a rating and the newest of the run's own that has one, the newer one first;
     /// where none of these has one, the newest anchor that does.
-    fn unrated(&self, contenders: &[Contender]) -> Option<(NetworkNumber, NetworkNumber)> {
+    pub(super) fn unrated(
+        &self,
+        contenders: &[Contender],
+    ) -> Option<(NetworkNumber, NetworkNumber)> {
         let is_rated = |one: &Contender| self.rated(one.number).is_some();
         let newest = &contenders[contenders.len().saturating_sub(NEWEST)..];
         let unrated = *newest.iter().rfind(|one| !is_rated(one))?;

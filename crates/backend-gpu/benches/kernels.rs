@@ -1,5 +1,9 @@
-//! How long each kernel takes on a GPU. `cargo bench -p rookery-backend-gpu --bench kernels -- gpu:0 6x64 f16 1024 KIND`, each
-//! but the last with this default. The kinds of kernels are those whose names have KIND in them, else all.
+//! How long each kernel takes on a GPU: `cargo bench -p rookery-backend-gpu --bench kernels -- gpu:0 6x64 f16 1024 KIND`.
+//!
+//! The words are the device, the network, the precision and the positions of a batch, which have these values if they are
+//! left out. The kinds of kernels are those whose names have KIND in them, else all.
+
+#![expect(clippy::print_stdout, reason = "a benchmark for people to read")]
 
 use std::time::{Duration, Instant};
 

@@ -13,6 +13,7 @@ use crate::variant::MatrixTiling;
 const THREADS: usize = 256;
 
 /// Where a convolution's sums go.
+#[derive(Clone, Copy)]
 enum Outcome {
     /// Activations for matrices.
     Tiles,

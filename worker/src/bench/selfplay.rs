@@ -64,7 +64,10 @@ const COUNTED_MOVES: u64 = 3;
 /// Games for each slot: none is empty before the measurement ends.
 const GAMES_PER_SLOT: usize = 8;
 
-/// Plays for a while, as long again before it as a warm-up.
+/// How often is looked whether the first batch has been evaluated.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Plays for a while, as long again before it as a warm-up, which begins once the network is loaded.
 pub(super) fn play(
     machine: &Machine,
     network: &[u8],
@@ -89,6 +92,9 @@ pub(super) fn play(
         networks,
         counters: Arc::clone(&counters),
     });
+    while Counts::of(player.counters()).evaluations == 0 {
+        wait(&inbox, LOOK)?;
+    }
     wait(&inbox, time)?;
     let (before, start) = (Counts::of(player.counters()), Instant::now());
     wait(&inbox, time)?;
