@@ -254,10 +254,18 @@ impl GameHistory {
 }
 
 fn parse_fen(fen: &str) -> Result<Fen, StartError> {
-    fen.parse::<Fen>().map_err(|error| StartError::Syntax {
+    let wrong = |reason: String| StartError::Syntax {
         fen: shown(fen),
-        reason: format!("{error}"),
-    })
+        reason,
+    };
+    let parsed = fen.parse::<Fen>();
+    let parsed = parsed.map_err(|error| wrong(format!("{error}")))?;
+    let setup = parsed.as_setup();
+    if setup.pockets.is_some() || setup.promoted.any() || setup.remaining_checks.is_some() {
+        let reason = "it has pieces in hand or counted checks, as variants have; this is standard chess or Chess960";
+        return Err(wrong(reason.to_owned()));
+    }
+    Ok(parsed)
 }
 
 fn illegal(fen: &str, error: &PositionError<Chess>) -> StartError {
@@ -294,6 +302,19 @@ mod tests {
             game.push(m);
         }
         game
+    }
+
+    #[test]
+    fn fens_of_variants_are_refused() {
+        for fen in [
+            "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR[Qn] w KQkq - 0 1",
+            "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR[] w KQkq - 0 1",
+            "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQ~KBNR w KQkq - 0 1",
+            "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 3+3 0 1",
+        ] {
+            let error = GameHistory::from_fen(fen).unwrap_err().to_string();
+            assert!(error.contains("as variants have"), "{error}");
+        }
     }
 
     const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
