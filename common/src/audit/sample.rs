@@ -11,9 +11,9 @@ use crate::protocol::jobs::Opening;
 
 /// Plies of a span that are compared.
 const SPAN_PLIES: u32 = 8;
-/// Searches made before them where a search begins with what the one before has left: of the
-/// first's visits hardly one in a hundred reaches into the fifth's tree.
-const WARM_UP: u32 = 4;
+/// Searches made before them where a search begins with what the one before has left. With four, some of the first's visits
+/// reach into the trees that are compared, so that one honest audit in some hundreds failed; with eight, none do.
+const WARM_UP: u32 = 8;
 
 /// How much of a chunk an audit makes again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
