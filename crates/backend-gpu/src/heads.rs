@@ -13,12 +13,7 @@ impl Planner<'_> {
     /// The policy head. Gives the channels of its features.
     pub(crate) fn policy(&mut self) -> Result<usize, ModelError> {
         let layers = self.layers.policy.clone();
-        let role = Role {
-            source: Some(Binding::Stream),
-            outcome: Binding::Between,
-            residual: false,
-            activated: true,
-        };
+        let role = Role::plain(Some(Binding::Stream), Binding::Between);
         let features = self.normalized(&layers.convolution, self.stream(), role)?;
         let (name, planes) = match &layers.output {
             PolicyOutput::Planes(planes) => (&planes.name, Some(planes.outputs as usize)),
@@ -72,12 +67,7 @@ impl Planner<'_> {
         convolution: &NormalizedConvolution,
         hidden: &Dense,
     ) -> Result<usize, ModelError> {
-        let role = Role {
-            source: Some(Binding::Stream),
-            outcome: Binding::Branch,
-            residual: false,
-            activated: true,
-        };
+        let role = Role::plain(Some(Binding::Stream), Binding::Branch);
         let features = self.normalized(convolution, self.stream(), role)?;
         let units = hidden.outputs as usize;
         let weight = by_fours(tensor(self.weights, &hidden.name, "weight")?, units);

@@ -36,6 +36,32 @@ pub(crate) struct Role {
     pub(crate) activated: bool,
 }
 
+impl Role {
+    /// Adds to nothing, and activates its sums.
+    pub(crate) const fn plain(source: Option<Binding>, outcome: Binding) -> Self {
+        Self {
+            source,
+            outcome,
+            residual: false,
+            activated: true,
+        }
+    }
+
+    /// A block's last convolution, which ends the block unless a squeeze-excitation follows.
+    pub(crate) const fn last_of_block(ends: bool) -> Self {
+        Self {
+            source: Some(Binding::Between),
+            outcome: if ends {
+                Binding::Stream
+            } else {
+                Binding::Branch
+            },
+            residual: ends,
+            activated: ends,
+        }
+    }
+}
+
 impl<'a> Planner<'a> {
     pub(crate) fn new(
         gpu: &'a Gpu,

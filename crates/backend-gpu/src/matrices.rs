@@ -131,29 +131,14 @@ impl Planner<'_> {
     ) -> Result<(), ModelError> {
         let first = self.input(&tower.input)?;
         self.matrix_planes(first.inputs)?;
-        let plain = |source, outcome| Role {
-            source: Some(source),
-            outcome,
-            residual: false,
-            activated: true,
-        };
+        let plain = |source, outcome| Role::plain(Some(source), outcome);
         let role = plain(Binding::Between, Binding::Stream);
         self.matrix_layer(&tower.input.name, &first, role, tiling, Outcome::Tiles)?;
         for block in &tower.blocks {
             let role = plain(Binding::Stream, Binding::Between);
             let layer = Arranged::new(self.weights, &block.conv1, &[])?;
             self.matrix_layer(&block.conv1.name, &layer, role, tiling, Outcome::Tiles)?;
-            let ends = block.excitation.is_none();
-            let role = Role {
-                source: Some(Binding::Between),
-                outcome: if ends {
-                    Binding::Stream
-                } else {
-                    Binding::Branch
-                },
-                residual: ends,
-                activated: ends,
-            };
+            let role = Role::last_of_block(block.excitation.is_none());
             let layer = Arranged::new(self.weights, &block.conv2, &[])?;
             self.matrix_layer(&block.conv2.name, &layer, role, tiling, Outcome::Tiles)?;
             if let Some(layers) = &block.excitation {
@@ -280,12 +265,7 @@ impl Planner<'_> {
     ) -> Result<usize, ModelError> {
         let tile = self.tile()?;
         let arranged = Arranged::new(self.weights, layer, &[])?;
-        let role = Role {
-            source: Some(Binding::Stream),
-            outcome: Binding::Branch,
-            residual: false,
-            activated: true,
-        };
+        let role = Role::plain(Some(Binding::Stream), Binding::Branch);
         self.matrix_layer(&layer.name, &arranged, role, tiling, Outcome::Tiles)?;
         let units = hidden.outputs as usize;
         let (tiles, unit_tiles) = (arranged.channels().div_ceil(tile), units.div_ceil(tile));

@@ -66,29 +66,18 @@ impl Planner<'_> {
     }
 
     pub(crate) fn layered_tower(&mut self, tower: &ResidualTower) -> Result<(), ModelError> {
-        let plain = |source, outcome| Role {
-            source,
-            outcome,
-            residual: false,
-            activated: true,
-        };
         let first = self.input(&tower.input)?;
         let channels = first.channels();
-        self.convolution(&tower.input.name, &first, 0, plain(None, Binding::Stream))?;
+        self.convolution(
+            &tower.input.name,
+            &first,
+            0,
+            Role::plain(None, Binding::Stream),
+        )?;
         for block in &tower.blocks {
-            let role = plain(Some(Binding::Stream), Binding::Between);
+            let role = Role::plain(Some(Binding::Stream), Binding::Between);
             self.normalized(&block.conv1, channels, role)?;
-            let ends = block.excitation.is_none();
-            let role = Role {
-                source: Some(Binding::Between),
-                outcome: if ends {
-                    Binding::Stream
-                } else {
-                    Binding::Branch
-                },
-                residual: ends,
-                activated: ends,
-            };
+            let role = Role::last_of_block(block.excitation.is_none());
             self.normalized(&block.conv2, channels, role)?;
             if let Some(layers) = &block.excitation {
                 let numbers = excitation(self.weights, layers)?;
