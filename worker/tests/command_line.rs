@@ -1,5 +1,6 @@
 //! The program itself: what it shows of secrets, and who may read what it makes.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -112,6 +113,35 @@ fn what_is_made_is_private() {
         let mode = data.join(name).metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "{name}: {mode:o}");
     }
+}
+
+/// Without certificates on the system, an address of http works, and one of https says what is missing.
+#[cfg(target_os = "linux")]
+#[test]
+fn certificates_are_needed_for_tls_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let without = |server: &str| {
+        let mut command = program();
+        command
+            .args(["run", "--device", "cpu", "--server", server, "--dir"])
+            .arg(folder.path())
+            .env("SSL_CERT_FILE", folder.path().join("none"))
+            .env("SSL_CERT_DIR", folder.path().join("none"));
+        command
+    };
+    let output = without("https://127.0.0.1:1").output().unwrap();
+    let told = said(&output);
+    assert!(told.contains("RK-0113"), "{told}");
+    assert!(told.contains("ca-certificates"), "{told}");
+
+    // Nothing listens there: the worker says so, and tries again until it is stopped.
+    let mut plain = without("http://127.0.0.1:1");
+    let mut worker = plain.stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(worker.stderr.take().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("RK-0101")));
+    worker.kill().unwrap();
+    worker.wait().unwrap();
 }
 
 fn program() -> Command {

@@ -21,6 +21,11 @@ pub struct Server(Url);
 pub struct ServerError(String);
 
 impl Server {
+    /// Whether it is spoken to by TLS.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.0.scheme() == "https"
+    }
+
     /// The address of an API call.
     pub(crate) fn api(&self, path: &str, query: &[(&str, String)]) -> Url {
         let mut url = self.0.clone();

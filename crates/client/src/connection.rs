@@ -50,9 +50,12 @@ pub enum SetupError {
     /// The environment names a proxy that cannot be used.
     #[error(transparent)]
     Proxy(#[from] ProxyError),
-    /// TLS or the resolver is not there.
-    #[error("cannot set up connections: {0}")]
-    Http(#[from] reqwest::Error),
+    /// TLS cannot be set up: in practice, the system has no certificates of authorities.
+    #[error(
+        "RK-0113: cannot set up TLS ({0}): install the system's certificates (Debian and Ubuntu: ca-certificates), or \
+         name a file of certificates in SSL_CERT_FILE"
+    )]
+    Tls(#[from] reqwest::Error),
 }
 
 /// How clients of this connection are made.
@@ -64,6 +67,17 @@ struct Options {
     lookup: Lookup,
     /// Where the coordinator counts as being, whatever its address.
     assumed: Option<Network>,
+    /// Which authorities the coordinator's certificate may be of.
+    authorities: Authorities,
+}
+
+/// Whose certificates are trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Authorities {
+    /// Those of the system. A client cannot be made if it has none.
+    System,
+    /// Nobody's: enough for a coordinator at an address of http.
+    None,
 }
 
 impl Options {
@@ -74,10 +88,25 @@ impl Options {
             proxies: Proxies::of_environment()?,
             lookup: redirect::system_lookup(),
             assumed: None,
+            authorities: Authorities::System,
         })
     }
 
-    fn client(&self) -> ClientBuilder {
+    /// Without certificates on the system, a coordinator that needs none can be reached all the same.
+    fn for_server(self, server: &Server) -> Self {
+        let needs_none = !server.is_encrypted() && self.client(self.authorities).build().is_err();
+        let authorities = if needs_none {
+            Authorities::None
+        } else {
+            self.authorities
+        };
+        Self {
+            authorities,
+            ..self
+        }
+    }
+
+    fn client(&self, authorities: Authorities) -> ClientBuilder {
         let proxies = self.proxies;
         let proxy = move |url: &Url| proxies.proxy_for(url).map(|proxy| proxy.url().clone());
         // A proxy that obeys RFC 9110 does not compress then; `Body` undoes what others do.
@@ -85,7 +114,11 @@ impl Options {
             header::ACCEPT_ENCODING,
             HeaderValue::from_static("identity"),
         );
-        ClientBuilder::new()
+        let client = match authorities {
+            Authorities::System => ClientBuilder::new(),
+            Authorities::None => ClientBuilder::new().tls_certs_only([]),
+        };
+        client
             .user_agent(&self.program)
             .default_headers(HeaderMap::from_iter([identity]))
             .connect_timeout(CONNECT_TIMEOUT)
@@ -101,7 +134,7 @@ impl Options {
             proxies: self.proxies,
             lookup: Arc::clone(&self.lookup),
         };
-        self.client()
+        self.client(Authorities::System)
             .read_timeout(self.read_timeout)
             .dns_resolver(resolver)
             .build()
@@ -121,21 +154,23 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// If the environment names a proxy that cannot be used, or the system's TLS cannot be set up.
+    /// If the environment names a proxy that cannot be used, or the coordinator needs TLS and the system has no
+    /// certificates.
     pub fn new(server: Server, program: &str) -> Result<Self, SetupError> {
         Ok(Self::with_options(server, Options::new(program)?)?)
     }
 
     fn with_options(server: Server, options: Options) -> reqwest::Result<Self> {
+        let options = options.for_server(&server);
         let read = options.read_timeout;
+        let client = || options.client(options.authorities);
         Ok(Self {
-            http: options
-                .client()
+            http: client()
                 .read_timeout(read)
                 .timeout(TRICKLE * read)
                 .build()?,
-            uploads: options.client().build()?,
-            files: options.client().read_timeout(read).build()?,
+            uploads: client().build()?,
+            files: client().read_timeout(read).build()?,
             elsewhere: Arc::default(),
             options: Arc::new(options),
             server,
