@@ -157,7 +157,7 @@ class LocalRun:
         say("importing puzzles")
         sys.stderr.write(self.coordinator("puzzles", "import", "--run", RUN, file))
 
-    def start(self, name, program, words, token=None, cores=None):
+    def start(self, name, program, words, token=None, cores=None, variables=None):
         """Starts a program, on these cores only if they are given."""
         log = open(self.dir / f"{name}.log", "ab")
         pin = ["taskset", "--cpu-list", ",".join(map(str, cores))] if cores else []
@@ -165,7 +165,7 @@ class LocalRun:
             [*pin, self.programs.path(program), *words],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             # With less priority than the trainer, a worker of the same cores would play only while that waits.
-            env={"ROOKERY_PRIORITY": "unchanged", **environment(token)},
+            env={"ROOKERY_PRIORITY": "unchanged", **environment(token), **(variables or {})},
             # Ctrl-C must reach the script only: it stops the programs in the right order.
             start_new_session=True,
         )
@@ -178,7 +178,7 @@ class LocalRun:
     def start_trainer(self, *words, cores=None):
         folder = ["--server", self.url, "--run", RUN, "--dir", self.dir / "trainer"]
         self.start("trainer", "trainer", ["run", *folder, *words],
-                   self.token("trainer", "train", "operate"), cores)
+                   self.token("trainer", "train", "operate"), cores, {"ROOKERY_DEVICE": trainer_device()})
 
     def start_worker(self, *words, cores=None):
         folder = ["--server", self.url, "--dir", self.dir / "worker"]
@@ -245,6 +245,12 @@ class LocalRun:
 def environment(token):
     """This program's variables, and a token."""
     return {**os.environ, **({"ROOKERY_TOKEN": token} if token else {})}
+
+
+def trainer_device():
+    """The device that this program's variables name, where libtorch can train on it: only workers know the others."""
+    named = os.environ.get("ROOKERY_DEVICE", "auto")
+    return named if named.split(":")[0] in ("cpu", "cuda", "mps") else "auto"
 
 
 def free_port(wanted):
