@@ -157,8 +157,12 @@ impl DevicePool {
     ) -> Result<(), BackendError> {
         let mut state = self.state();
         let is_same = |one: &Arc<dyn Backend>| Arc::ptr_eq(one, backend);
-        if !state.backends.iter().any(is_same) || state.refuses(&**backend, network) {
+        if !state.backends.iter().any(is_same) {
             return Ok(());
+        }
+        if state.refuses(&**backend, network) {
+            let another = state.candidates(Some(network)).next();
+            return another.map(|_| ()).ok_or(error);
         }
         let BackendInfo {
             device, precision, ..
@@ -189,14 +193,11 @@ impl DevicePool {
                 Err(why) => tracing::warn!("{device} cannot be opened anew: {why}"),
             }
         }
-        if state
-            .backends
-            .iter()
-            .all(|one| one.info().device == *device)
-        {
+        let is_other = |one: &Arc<dyn Backend>| one.info().device != *device;
+        if !state.candidates(Some(network)).any(is_other) {
             return Err(error);
         }
-        state.backends.retain(|one| one.info().device != *device);
+        state.backends.retain(is_other);
         let next = self.first(&state, lane, Some(network)).info();
         tracing::error!(
             "RK-0307: {device} was lost: {error}; games go on on {} in {}, and {device} is left until the worker is started again",
@@ -239,7 +240,7 @@ impl DevicePool {
             (!is_own, info.is_cpu(), info.precision != self.precision)
         };
         let best = state.candidates(network).min_by_key(rank);
-        // The last one is never refused or left.
+        // One that refuses the network where all do: that fails, and so do the network's games.
         best.unwrap_or(&state.backends[0])
     }
 
@@ -278,7 +279,83 @@ fn idle_after(busy: Duration, share: f64) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rookery_engine::LoadedNetwork;
+    use rookery_model::Weights;
+
     use super::*;
+
+    /// A device that loads nothing, and may be lost for good.
+    #[derive(Debug)]
+    struct Broken {
+        info: BackendInfo,
+        is_lost: AtomicBool,
+    }
+
+    impl Broken {
+        fn new(device: &str) -> Arc<Self> {
+            Arc::new(Self {
+                info: BackendInfo::new(device, Precision::F32).unwrap(),
+                is_lost: AtomicBool::new(false),
+            })
+        }
+    }
+
+    impl Backend for Broken {
+        fn info(&self) -> &BackendInfo {
+            &self.info
+        }
+
+        fn load(&self, _: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
+            Err(failure())
+        }
+
+        fn is_lost(&self) -> bool {
+            self.is_lost.load(Ordering::SeqCst)
+        }
+
+        fn reopen(&self) -> Result<Arc<dyn Backend>, BackendError> {
+            Err(failure())
+        }
+    }
+
+    fn failure() -> BackendError {
+        BackendError::Failed("a fault".to_owned())
+    }
+
+    #[test]
+    fn a_network_that_only_a_lost_device_could_compute_fails() {
+        let (gpu, cpu) = (Broken::new("gpu:0"), Broken::new("cpu"));
+        let backends: Vec<Arc<dyn Backend>> = vec![Arc::clone(&gpu) as _, Arc::clone(&cpu) as _];
+        let pool = DevicePool::new(backends.clone(), 2, 1.0);
+        let [first, second] = [1, 2].map(|byte| ContentHash::of(&[byte]));
+        let report = |lane, backend: usize, network| {
+            pool.report_failure(lane, &backends[backend], network, failure())
+        };
+        // The processor cannot compute the first network; the card can, until it is lost with another.
+        report(1, 1, first).unwrap();
+        gpu.is_lost.store(true, Ordering::SeqCst);
+        report(0, 0, second).unwrap();
+        assert_eq!(pool.names(), "cpu");
+        let tried = pool.try_each(0, first, |_| Err::<(), _>(failure()));
+        assert!(tried.is_err(), "nothing computes it");
+        let tried = pool.try_each(0, second, |_| Ok(()));
+        assert!(tried.is_ok(), "the processor computes others");
+    }
+
+    #[test]
+    fn the_last_device_of_a_network_is_not_left_for_one_that_refuses_it() {
+        let (gpu, cpu) = (Broken::new("gpu:0"), Broken::new("cpu"));
+        let backends: Vec<Arc<dyn Backend>> = vec![Arc::clone(&gpu) as _, Arc::clone(&cpu) as _];
+        let pool = DevicePool::new(backends.clone(), 2, 1.0);
+        let network = ContentHash::of(&[1]);
+        pool.report_failure(1, &backends[1], network, failure())
+            .unwrap();
+        gpu.is_lost.store(true, Ordering::SeqCst);
+        let lost = pool.report_failure(0, &backends[0], network, failure());
+        assert!(lost.is_err(), "nothing is left that computes it");
+    }
 
     #[test]
     fn a_gpu_idles_in_proportion() {
