@@ -79,8 +79,8 @@ pub(super) fn broke_off(failure: ServerErrorsFailureClass, _: Duration, _: &Span
     }
 }
 
-/// ConcurrencyLimit away an address that asks too much, or does not take its answers; how often those ask who
-/// watch the service is not counted.
+/// Refuses an address that sends too many requests, or does not read its answers. Requests of those that watch the
+/// service, `/healthz` and `/readyz`, are not counted.
 pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) -> Response {
     if request.headers().get_all(header::HOST).iter().count() > 1 {
         // A proxy in front may have read the other one (RFC 9112, section 3.2).

@@ -156,9 +156,10 @@ impl Limits {
         let Some(ClientAddress(address)) = client else {
             return Ok(());
         };
+        // The address first: what its own limit refuses must cost its neighbours nothing.
         for (limiter, block) in [
-            (&self.registrations_around, around(address)),
             (&self.registrations, customer(address)),
+            (&self.registrations_around, around(address)),
         ] {
             take(limiter.as_ref(), block, 1.0)?;
         }
@@ -188,8 +189,9 @@ impl Limits {
         let who = key(client).map(|_| user);
         take(self.refused.as_ref(), who, 0.0)?;
         take(self.daily_refused.as_ref(), who, 0.0)?;
-        take(self.daily_uploads.as_ref(), who, mib(bytes))?;
-        take(self.uploads.as_ref(), who, mib(bytes))
+        // The hour first: what it refuses comes again, and must not cost the day anything.
+        take(self.uploads.as_ref(), who, mib(bytes))?;
+        take(self.daily_uploads.as_ref(), who, mib(bytes))
     }
 
     /// Whether a contributor may take one more job: who takes many and returns few has to wait.
@@ -401,6 +403,35 @@ mod tests {
         let taken: Vec<_> = (0..256).map_while(|_| limits.file(slow)).collect();
         assert_eq!(taken.len(), 32);
         assert!(limits.file(other).is_some());
+    }
+
+    #[test]
+    fn what_an_address_is_refused_costs_its_neighbours_nothing() {
+        let limits = Limits::new(LimitArgs {
+            registrations: Some(10.0),
+            ..LimitArgs::default()
+        });
+        let greedy = client("198.51.100.1");
+        let registered = (0..1000).filter(|_| limits.registration(greedy).is_ok());
+        assert_eq!(registered.count(), 10);
+        limits.registration(client("198.51.100.2")).unwrap();
+    }
+
+    #[test]
+    fn an_upload_that_the_hour_refuses_costs_the_day_nothing() {
+        let limits = Limits::new(LimitArgs {
+            upload_mib: Some(10.0),
+            daily_upload_mib: Some(1000.0),
+            ..LimitArgs::default()
+        });
+        let (who, user) = (client("192.0.2.1"), UserId(1));
+        let upload = || limits.upload(who, user, 1 << 20);
+        let (_, refused) = (0..2000).fold((0, 0), |(taken, refused), _| match upload() {
+            Ok(()) => (taken + 1, refused),
+            Err(_) => (taken, refused + 1),
+        });
+        assert!(refused > 1900, "{refused}");
+        take(limits.daily_uploads.as_ref(), Some(user), 900.0).unwrap();
     }
 
     #[test]
