@@ -67,7 +67,7 @@ pub struct Parts {
     /// Where the secret keys of runs lie.
     pub keys: KeyFolder,
     /// What jobs say besides their work.
-    pub announcements: JobMetadataCache,
+    pub job_metadata: JobMetadataCache,
     /// How many workers there are, and when those ask again for which there is nothing.
     pub fleet: Fleet,
     /// Which names of workers two machines use at once.
@@ -117,7 +117,7 @@ impl App {
             metrics_address: access.metrics_address,
             leaving: CancellationToken::new(),
             keys: access.keys,
-            announcements: JobMetadataCache::default(),
+            job_metadata: JobMetadataCache::default(),
             fleet: Fleet::default(),
             worker_names: WorkerNames::default(),
             live_boards: Arc::default(),

@@ -1,6 +1,9 @@
 //! Which workers a run serves: by protocol and by program version, with notice long before.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
+use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::JobRequest;
 use rookery_common::protocol::runs::{RunInfo, RunStatus, VersionPolicy};
 use rookery_common::protocol::{OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION};
@@ -68,41 +71,30 @@ pub fn refusal(run: &RunInfo, request: &JobRequest, now: Timestamp) -> Option<St
     ))
 }
 
-/// Finds a run that serves this worker and names it in the request, where one that does not
-/// might be chosen otherwise.
+/// The runs that do not serve this worker, of those that it may play for.
 ///
 /// # Errors
 ///
-/// Why no run serves it.
-pub fn choose(runs: &[RunInfo], request: &mut JobRequest, now: Timestamp) -> Result<(), String> {
-    let wanted: Vec<&RunInfo> = match &request.run {
-        Some(name) => runs.iter().filter(|run| run.name == *name).collect(),
-        // The newest first, as the ledger chooses.
-        None => runs
-            .iter()
-            .rev()
-            .filter(|run| run.status == RunStatus::Open)
-            .collect(),
+/// Why, if none serves it.
+pub fn refused_by(
+    runs: &[RunInfo],
+    request: &JobRequest,
+    now: Timestamp,
+) -> Result<BTreeSet<RunName>, String> {
+    let is_wanted = |run: &&RunInfo| match &request.run {
+        Some(name) => run.name == *name,
+        None => run.status == RunStatus::Open,
     };
-    let refusals: Vec<_> = wanted
+    let wanted: Vec<&RunInfo> = runs.iter().filter(is_wanted).collect();
+    let refusals: BTreeMap<RunName, String> = wanted
         .iter()
-        .map(|run| refusal(run, request, now))
+        .filter_map(|run| Some((run.name.clone(), refusal(run, request, now)?)))
         .collect();
-    if refusals.iter().all(Option::is_none) {
-        return Ok(());
+    if !wanted.is_empty() && refusals.len() == wanted.len() {
+        let reasons: Vec<String> = refusals.into_values().collect();
+        return Err(reasons.join("; "));
     }
-    let served = refusals.iter().position(Option::is_none);
-    match served {
-        Some(place) => {
-            request.run = Some(wanted[place].name.clone());
-            Ok(())
-        }
-        None => Err(refusals
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join("; ")),
-    }
+    Ok(refusals.into_keys().collect())
 }
 
 /// What a worker's people should know.
@@ -251,21 +243,19 @@ mod tests {
     fn a_worker_goes_to_a_run_that_serves_it() {
         let runs = [run("open", "", None), run("strict", "0.5.0", None)];
         let now = at("2026-12-01T00:00:00Z");
-        let choose = |version, name| {
-            let mut request = request(version, name);
-            choose(&runs, &mut request, now).map(|()| request.run.map(|run| run.to_string()))
+        let refused_by = |version, name| {
+            let found = refused_by(&runs, &request(version, name), now)?;
+            let names = found.iter().map(ToString::to_string);
+            Ok::<_, String>(names.collect::<Vec<String>>())
         };
-        assert_eq!(choose("0.6.0", None), Ok(None));
-        assert_eq!(choose("0.4.0", None), Ok(Some("open".to_owned())));
-        assert!(
-            choose("0.4.0", Some("strict"))
-                .unwrap_err()
-                .contains("strict")
-        );
-        assert_eq!(
-            choose("0.4.0", Some("unknown")),
-            Ok(Some("unknown".to_owned()))
-        );
+        let nobody = Ok(Vec::new());
+        assert_eq!(refused_by("0.6.0", None), nobody);
+        assert_eq!(refused_by("0.4.0", None), Ok(vec!["strict".to_owned()]));
+        assert_eq!(refused_by("0.4.0", Some("open")), nobody);
+        let strict = refused_by("0.4.0", Some("strict")).unwrap_err();
+        assert!(strict.contains("strict"), "{strict}");
+        // The ledger says that there is no such run.
+        assert_eq!(refused_by("0.4.0", Some("unknown")), nobody);
     }
 
     #[test]

@@ -54,8 +54,8 @@ async fn lease(
     })?;
     let (book, now) = (app.book.clone(), app.clock.now());
     let chances = random::chances(now)?;
-    let runs = app.announcements.runs(&app.db).await?;
-    versions::choose(&runs, &mut request, now)
+    let runs = app.job_metadata.runs(&app.db).await?;
+    let refused_by = versions::refused_by(&runs, &request, now)
         .map_err(|detail| ApiError::new(ProblemCode::UpdateRequired, detail))?;
     let contact = notices::contact(&app.presentation, &runs);
     let restrictions = &contributor.restrictions;
@@ -71,6 +71,7 @@ async fn lease(
     let lease = LeaseRequest {
         user: contributor.user,
         request: request.clone(),
+        refused_by,
         book,
         chances,
         auditor: contributor.auditor(),
@@ -84,7 +85,7 @@ async fn lease(
         return Ok(nothing(wait));
     };
     app.limits.leased(client, user);
-    app.announcements.sign(&app.db, &mut job).await?;
+    app.job_metadata.sign(&app.db, &mut job).await?;
     job.notices.append(&mut notices);
     if let Some(run) = runs.iter().find(|run| run.name == job.run) {
         job.notices.extend(versions::notices(run, &request, now));
@@ -154,7 +155,7 @@ async fn heartbeat(
         live_boards::share(&app, &contributor, id, &board, positions).await?;
     }
     if contributor.restrictions != Restrictions::default() {
-        let runs = app.announcements.runs(&app.db).await?;
+        let runs = app.job_metadata.runs(&app.db).await?;
         let contact = notices::contact(&app.presentation, &runs);
         reply.notices = notices::restrictions(&contributor.restrictions, contact);
     }

@@ -22,7 +22,7 @@ use crate::concurrency::ConcurrencyLimit;
 use crate::config::Registration;
 use crate::db::{
     ACTIVE, ContributorFilter, Contributors, DELETED, DbError, SharedDatabase, Standing,
-    TokenDraft, UserDraft,
+    TokenDraft, UserChange, UserDraft,
 };
 use crate::limits::address::{ClientAddress, hashed_block};
 use crate::tokens::{InvitationCode, Token};
@@ -169,15 +169,13 @@ async fn register(
     let draft = UserDraft {
         name: name.clone(),
         token: draft,
+        block: client.and_then(|ClientAddress(address)| hashed_block(address)),
     };
     let now = app.clock.now();
     let id = match invitation {
         None => app.db.create_user(draft, &name, now).await?,
         Some(code) => app.db.redeem(draft, code.hash(), now).await?,
     };
-    if let Some(block) = client.and_then(|ClientAddress(address)| hashed_block(address)) {
-        app.db.note_block(id, block).await?;
-    }
     tracing::info!(user = %name, "A contributor has registered.");
     let token = token.reveal().to_owned();
     Ok((
@@ -243,22 +241,16 @@ async fn patch(
         ));
     }
     let other = patch.name.as_deref().map(check_name).transpose();
-    let other = other.map_err(ApiError::bad_request)?;
-    if let Some(blocked) = patch.blocked {
-        let standing = if blocked {
-            Standing::Blocked
-        } else {
-            Standing::Good
-        };
-        app.db
-            .set_standing(&name, standing, &operator.name, now)
-            .await?;
-    }
-    if let Some(other) = other {
-        app.db
-            .rename_user(&name, &other, &operator.name, now)
-            .await?;
-    }
+    let change = UserChange {
+        standing: patch.blocked.map(|blocked| match blocked {
+            true => Standing::Blocked,
+            false => Standing::Good,
+        }),
+        name: other.map_err(ApiError::bad_request)?,
+    };
+    app.db
+        .change_user(&name, change, &operator.name, now)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -12,7 +12,8 @@ use super::{ACTOR, invite, open_database, refit, say, say_json};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
 use crate::db::{
-    ChunkStatus, DELETED, Exposure, HoldOrder, SharedDatabase, Standing, TokenDraft, UserDraft,
+    ChunkStatus, DELETED, Exposure, HoldOrder, SharedDatabase, Standing, TokenDraft, UserChange,
+    UserDraft,
 };
 use crate::random;
 use crate::tokens::Token;
@@ -182,12 +183,17 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
         UserCommand::Rotate(args) => rotate(&db, &args, now).await,
         UserCommand::Invite(command) => invite::run(&db, command).await,
         UserCommand::Block(args) => {
-            db.set_standing(&args.name, Standing::Blocked, ACTOR, now)
-                .await?;
+            db.change_user(
+                &args.name,
+                UserChange::standing(Standing::Blocked),
+                ACTOR,
+                now,
+            )
+            .await?;
             say(&format!("User {} is blocked.", args.name))
         }
         UserCommand::Unblock(args) => {
-            db.set_standing(&args.name, Standing::Good, ACTOR, now)
+            db.change_user(&args.name, UserChange::standing(Standing::Good), ACTOR, now)
                 .await?;
             say(&format!("User {} is not blocked.", args.name))
         }
@@ -349,6 +355,7 @@ async fn create(db: &SharedDatabase, args: &CreateArgs, now: Timestamp) -> anyho
     let user = UserDraft {
         name: name.clone(),
         token: draft,
+        block: None,
     };
     let user = db.create_user(user, ACTOR, now).await?;
     if args.json {
@@ -386,7 +393,8 @@ async fn add_token(db: &SharedDatabase, args: &CreateArgs, now: Timestamp) -> an
 
 async fn rename(db: &SharedDatabase, args: &RenameArgs, now: Timestamp) -> anyhow::Result<()> {
     let new = check_name(&args.new).map_err(anyhow::Error::msg)?;
-    db.rename_user(&args.name, &new, ACTOR, now).await?;
+    db.change_user(&args.name, UserChange::name(&new), ACTOR, now)
+        .await?;
     say(&format!("User {} is {new} now.", args.name))
 }
 

@@ -1,7 +1,6 @@
 //! Who audits, and how much: what operators are told of it.
 
 use jiff::Timestamp;
-use rookery_common::ids::UserId;
 use rookery_common::protocol::people::Span;
 use sqlx::AnyConnection;
 
@@ -48,18 +47,4 @@ pub(in crate::db) async fn within_a_day(
         // Audits are credited, too.
         positions: to_count(positions).saturating_sub(by_auditors + by_contributors),
     })
-}
-
-/// Notes from which block of addresses somebody has registered.
-pub(in crate::db) async fn note_block(
-    conn: &mut AnyConnection,
-    user: UserId,
-    block: i64,
-) -> Result<()> {
-    sqlx::query("UPDATE users SET block = $2 WHERE id = $1")
-        .bind(user.0)
-        .bind(block)
-        .execute(conn)
-        .await?;
-    Ok(())
 }

@@ -88,6 +88,7 @@ pub(in crate::db) async fn page(
     Ok(ChunkPage { chunks, next, more })
 }
 
+/// A chunk of a run that is not deleted.
 pub(in crate::db) async fn one(
     conn: &mut AnyConnection,
     hash: &ContentHash,
@@ -95,7 +96,8 @@ pub(in crate::db) async fn one(
     let unknown = || DbError::NotFound(format!("chunk {hash}"));
     let row: StoredChunk = sqlx::query_as(
         "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at, held
-         FROM chunks WHERE hash = $1",
+         FROM chunks
+         WHERE hash = $1 AND run_id IN (SELECT id FROM runs WHERE deleted_at IS NULL)",
     )
     .bind(&hash.as_bytes()[..])
     .fetch_optional(&mut *conn)

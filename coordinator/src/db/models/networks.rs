@@ -195,15 +195,18 @@ fn described(name: NetworkName) -> String {
     }
 }
 
+/// A network of the first run that has it and is not deleted.
 pub(in crate::db) async fn by_hash(
     conn: &mut AnyConnection,
     hash: &ContentHash,
 ) -> Result<NetworkInfo> {
-    let row: Option<NetworkRow> =
-        sqlx::query_as(select!("WHERE n.hash = $1 ORDER BY n.run_id LIMIT 1"))
-            .bind(&hash.as_bytes()[..])
-            .fetch_optional(&mut *conn)
-            .await?;
+    let row: Option<NetworkRow> = sqlx::query_as(select!(
+        "WHERE n.hash = $1 AND n.run_id IN (SELECT id FROM runs WHERE deleted_at IS NULL)
+             ORDER BY n.run_id LIMIT 1"
+    ))
+    .bind(&hash.as_bytes()[..])
+    .fetch_optional(&mut *conn)
+    .await?;
     let row = row.ok_or_else(|| DbError::NotFound(format!("network {hash}")))?;
     row.alone(conn).await
 }

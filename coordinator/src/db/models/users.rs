@@ -9,7 +9,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::sql::rows::{time_text, time_text_opt, to_count};
-use crate::db::types::{DELETED, Standing, UserInfo};
+use crate::db::types::{DELETED, Standing, UserChange, UserInfo};
 
 /// Why nobody can have a name: another has it, or one that looks like it.
 pub(in crate::db) async fn taken(conn: &mut AnyConnection, name: String) -> Result<DbError> {
@@ -42,14 +42,31 @@ pub(in crate::db) async fn name_of(conn: &mut AnyConnection, user: i64) -> Resul
     Ok(name)
 }
 
-pub(in crate::db) async fn set_standing(
+/// Changes what is given of a user.
+pub(in crate::db) async fn change(
     conn: &mut AnyConnection,
     user: String,
-    standing: Standing,
+    change: UserChange,
     actor: String,
     now: Timestamp,
 ) -> Result<()> {
     let id = id_of(conn, &user).await?;
+    if let Some(standing) = change.standing {
+        set_standing(conn, (id, &user), standing, &actor, now).await?;
+    }
+    if let Some(name) = change.name {
+        rename(conn, id, name, &actor, now).await?;
+    }
+    Ok(())
+}
+
+async fn set_standing(
+    conn: &mut AnyConnection,
+    (id, user): (i64, &str),
+    standing: Standing,
+    actor: &str,
+    now: Timestamp,
+) -> Result<()> {
     sqlx::query("UPDATE users SET blocked = $2 WHERE id = $1")
         .bind(id)
         .bind(i64::from(standing == Standing::Blocked))
@@ -60,23 +77,21 @@ pub(in crate::db) async fn set_standing(
         Standing::Blocked => Action::BlockUser,
     };
     let act = Act {
-        actor: &actor,
+        actor,
         action,
-        subject: &user,
+        subject: user,
         detail: "",
     };
     operator_log::write(conn, act, now).await
 }
 
-/// Gives a user another name.
-pub(in crate::db) async fn rename(
+async fn rename(
     conn: &mut AnyConnection,
-    user: String,
+    id: i64,
     name: String,
-    actor: String,
+    actor: &str,
     now: Timestamp,
 ) -> Result<()> {
-    let id = id_of(conn, &user).await?;
     let before = name_of(conn, id).await?;
     let other: Option<String> = sqlx::query_scalar(
         "SELECT name FROM users WHERE (skeleton = $1 OR lower(name) = lower($2)) AND id <> $3",
@@ -91,7 +106,7 @@ pub(in crate::db) async fn rename(
     }
     set_name(conn, id, &name).await?;
     let act = Act {
-        actor: &actor,
+        actor,
         action: Action::RenameUser,
         subject: &before,
         detail: &format!("user {id} is now {name:?}"),

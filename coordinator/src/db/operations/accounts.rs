@@ -10,7 +10,7 @@ use crate::db::models::{activity, contributors, invitations, operator_log, token
 use crate::db::sql::transactions::{read, write};
 use crate::db::types::{
     ContributorFilter, Contributors, InvitationDraft, InvitationInfo, LogFilter, Principal, Pulse,
-    Standing, TokenCounts, TokenDraft, TokenInfo, UserDraft, UserInfo,
+    TokenCounts, TokenDraft, TokenInfo, UserChange, UserDraft, UserInfo,
 };
 use crate::db::use_cases::{registration, retention};
 use crate::tokens::TokenHash;
@@ -160,36 +160,22 @@ impl Database {
         read!(self.readers, operator_log::page(filter.clone()))
     }
 
-    /// Blocks a user or ends the block; the actor is written to the operator log.
-    pub async fn set_standing(
+    /// Blocks a user, ends the block, or gives the user another name.
+    ///
+    /// # Errors
+    ///
+    /// If somebody has that name, or one that looks like it: then nothing is changed.
+    pub async fn change_user(
         &self,
         user: &str,
-        standing: Standing,
+        change: UserChange,
         actor: &str,
         now: Timestamp,
     ) -> Result<()> {
         let (user, actor) = (user.to_owned(), actor.to_owned());
-        let set = write!(self, users::set_standing(user, standing, actor, now));
+        let changed = write!(self, users::change(user, change, actor, now));
         self.principals.forget();
-        set
-    }
-
-    /// Gives a user another name.
-    ///
-    /// # Errors
-    ///
-    /// If somebody has that name, or one that looks like it.
-    pub async fn rename_user(
-        &self,
-        user: &str,
-        name: &str,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<()> {
-        let (user, name, actor) = (user.to_owned(), name.to_owned(), actor.to_owned());
-        let renamed = write!(self, users::rename(user, name, actor, now));
-        self.principals.forget();
-        renamed
+        changed
     }
 
     /// Deletes a user; answers with the number. Games, chunks and credit stay under a name made of the

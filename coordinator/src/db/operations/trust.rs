@@ -48,11 +48,6 @@ impl Database {
         read!(self.readers, auditor_activity::within_a_day(now))
     }
 
-    /// Notes from which block of addresses somebody has registered.
-    pub async fn note_block(&self, user: UserId, block: i64) -> Result<()> {
-        write!(self, auditor_activity::note_block(user, block))
-    }
-
     /// The last self-play chunks of a run's best network, in numbers.
     pub async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {
         read!(self.readers, drift::samples(run))

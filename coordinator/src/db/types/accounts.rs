@@ -16,6 +16,39 @@ pub struct UserDraft {
     pub name: String,
     /// The first token.
     pub token: TokenDraft,
+    /// The hashed block of addresses that the user registers from, if it says something of who that is.
+    pub block: Option<i64>,
+}
+
+/// What changes of a user.
+#[derive(Debug, Clone, Default)]
+pub struct UserChange {
+    /// Whether the user is blocked.
+    pub standing: Option<Standing>,
+    /// Another name.
+    pub name: Option<String>,
+}
+
+impl UserChange {
+    /// Only whether the user is blocked.
+    #[must_use]
+    pub fn standing(standing: Standing) -> Self {
+        let standing = Some(standing);
+        Self {
+            standing,
+            ..Self::default()
+        }
+    }
+
+    /// Only the name.
+    #[must_use]
+    pub fn name(name: &str) -> Self {
+        let name = Some(name.to_owned());
+        Self {
+            name,
+            ..Self::default()
+        }
+    }
 }
 
 /// A token to be stored.

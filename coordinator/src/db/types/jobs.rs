@@ -1,5 +1,6 @@
 //! Leases: what is asked, and who works.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
@@ -17,6 +18,8 @@ pub struct LeaseRequest {
     pub user: UserId,
     /// What the worker said.
     pub request: JobRequest,
+    /// Runs that do not serve this worker, for example because it is too old for them.
+    pub refused_by: BTreeSet<RunName>,
     /// The openings of matches, and of the self-play games that begin at a book's line.
     pub book: Arc<OpeningBook>,
     /// Chance.

@@ -113,8 +113,7 @@ async fn together(
     );
     which.write(&mut query, state)?;
     query.push(" GROUP BY c.run_id, c.user_id, c.kind, c.network");
-    let (sql, arguments) = query.finish();
-    Ok(sqlx::query_as_with(sql, arguments).fetch_all(conn).await?)
+    query.fetch_all(conn).await
 }
 
 /// Runs with those of their matches of which chunks that will change hold games.
@@ -128,8 +127,7 @@ async fn matches_of(
          WHERE c.kind = 'match' AND j.match_id IS NOT NULL AND ",
     );
     which.write(&mut query, state)?;
-    let (sql, arguments) = query.finish();
-    let rows: Vec<(i64, i64)> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    let rows: Vec<(i64, i64)> = query.fetch_all(conn).await?;
     Ok(rows.into_iter().collect())
 }
 
@@ -303,7 +301,7 @@ pub(in crate::db) async fn hold_chunk(
     now: Timestamp,
 ) -> Result<HoldEffects> {
     let sequence: Option<i64> =
-        sqlx::query_scalar("SELECT sequence FROM chunks WHERE hash = $1 AND kind <> 'audit'")
+        sqlx::query_scalar("SELECT sequence FROM chunks WHERE hash = $1 AND kind <> 'audit' AND run_id IN (SELECT id FROM runs WHERE deleted_at IS NULL)")
             .bind(&chunk.as_bytes()[..])
             .fetch_optional(&mut *conn)
             .await?;

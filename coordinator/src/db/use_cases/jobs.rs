@@ -65,7 +65,7 @@ async fn serve(
         return Ok(Err(runs::unknown(name)));
     }
     for run in candidates.iter() {
-        if run.status != RunStatus::Open {
+        if run.status != RunStatus::Open || asked.request.refused_by.contains(&run.name) {
             continue;
         }
         if let Some(assignment) = assign(conn, batch, run, asked).await? {
@@ -318,7 +318,12 @@ fn hand_out(
         asked: asked.clone(),
         reference: assignment.reference,
         named: assignment.named,
-        job: job.clone(),
+        id: job.id,
+        kind: job.work.kind(),
+        games: job.work.games(),
+        lease_seconds,
+        seed: job.seed,
+        network: job.networks.first().map(|network| network.number),
     });
     job
 }

@@ -133,17 +133,17 @@ impl LeaseBatch {
     /// Takes a job that was handed out, and lets the next one see what it has changed.
     pub(in crate::db) fn take(&mut self, entry: NewLease) {
         let asked = &entry.asked;
-        let lease_ms = i64::from(entry.job.lease_seconds) * 1000;
+        let lease_ms = i64::from(entry.lease_seconds) * 1000;
         let (user, worker) = (asked.request.user.0, asked.request.request.worker.clone());
         self.open_leases
             .add(user, worker, 1, asked.milliseconds() + lease_ms);
-        match entry.job.work.kind() {
+        match entry.kind {
             WorkKind::Match => {
                 self.matches.remove(&entry.run);
             }
             WorkKind::Puzzles => {
                 if let Some(stats) = self.stats.get_mut(&entry.run)
-                    && entry.job.networks.contains(&stats.network)
+                    && entry.network == Some(stats.network.number)
                 {
                     stats.puzzles_begun = true;
                 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use rookery_common::protocol::jobs::Job;
+use rookery_common::ids::{JobId, NetworkNumber, Seed};
+use rookery_common::protocol::jobs::WorkKind;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
@@ -31,7 +32,13 @@ pub(in crate::db) struct NewLease {
     pub(in crate::db) run: i64,
     pub(in crate::db) match_id: Option<i64>,
     pub(in crate::db) asked: PendingLease,
-    pub(in crate::db) job: Job,
+    pub(in crate::db) id: JobId,
+    pub(in crate::db) kind: WorkKind,
+    pub(in crate::db) games: u32,
+    pub(in crate::db) lease_seconds: u32,
+    pub(in crate::db) seed: Seed,
+    /// Of its networks the first.
+    pub(in crate::db) network: Option<NetworkNumber>,
     /// Its work as the ledger keeps it, and what that names.
     pub(in crate::db) reference: WorkReference,
     pub(in crate::db) named: Named,
@@ -70,20 +77,19 @@ async fn enter_jobs(conn: &mut AnyConnection, entries: &[NewLease]) -> Result<()
            games, lease_ms, leased_at, expires_at, protocol, state)",
     );
     query.rows(entries, |row, entry| {
-        let (job, request) = (&entry.job, &entry.asked.request);
-        let lease_ms = i64::from(job.lease_seconds) * 1000;
-        let network = job.networks.first().map(|network| network.number.0);
+        let request = &entry.asked.request;
+        let lease_ms = i64::from(entry.lease_seconds) * 1000;
         let now = entry.asked.milliseconds();
-        row.bind(job_bytes(job.id))?
+        row.bind(job_bytes(entry.id))?
             .bind(entry.run)?
             .bind(request.user.0)?
             .bind(request.request.worker.clone())?
-            .bind(job.work.kind().name())?
-            .bind(network.map(i64::from))?
+            .bind(entry.kind.name())?
+            .bind(entry.network.map(|network| i64::from(network.0)))?
             .bind(entry.match_id)?
-            .bind(seed_column(job.seed))?
+            .bind(seed_column(entry.seed))?
             .bind(to_json(&entry.reference)?)?
-            .bind(i64::from(job.work.games()))?
+            .bind(i64::from(entry.games))?
             .bind(lease_ms)?
             .bind(now)?
             .bind(now + lease_ms)?
@@ -106,7 +112,7 @@ async fn enter_workers(conn: &mut AnyConnection, entries: &[&NewLease]) -> Resul
             .bind(asked.backend.name())?
             .bind(asked.version.clone())?
             .bind(speed(asked.evals_per_second))?
-            .bind(entry.job.work.kind().name())?
+            .bind(entry.kind.name())?
             .bind(entry.asked.milliseconds())?
             .bind(entry.asked.request.block)?;
         Ok(())

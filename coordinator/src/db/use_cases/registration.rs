@@ -19,12 +19,13 @@ pub(in crate::db) async fn create(
     now: Timestamp,
 ) -> Result<UserId> {
     let inserted = sqlx::query_scalar(
-        "INSERT INTO users (name, skeleton, created_at) VALUES ($1, $2, $3)
+        "INSERT INTO users (name, skeleton, created_at, block) VALUES ($1, $2, $3, $4)
          ON CONFLICT DO NOTHING RETURNING id",
     )
     .bind(&draft.name)
     .bind(skeleton(&draft.name))
     .bind(now.as_millisecond())
+    .bind(draft.block)
     .fetch_optional(&mut *conn)
     .await?;
     let Some(user) = inserted else {

@@ -5,7 +5,7 @@ use axum::http::{Method, Request, StatusCode, header};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{ContributorDetail, NewToken, Scope};
 use rookery_coordinator::config::{AccessConfig, Origins, Registration};
-use rookery_coordinator::db::Standing;
+use rookery_coordinator::db::{Standing, UserChange};
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, params, parse, problem};
@@ -147,13 +147,23 @@ async fn without_a_good_token_nothing_is_done() {
 async fn a_revoked_token_and_a_blocked_user_are_refused() {
     let app = TestApp::new().await;
     let db = &app.app.db;
-    db.set_standing("alice", Standing::Blocked, "test", noon())
-        .await
-        .unwrap();
+    db.change_user(
+        "alice",
+        UserChange::standing(Standing::Blocked),
+        "test",
+        noon(),
+    )
+    .await
+    .unwrap();
     assert_eq!(code(app.ask(&app.alice).await).await, ProblemCode::Blocked);
-    db.set_standing("alice", Standing::Good, "test", noon())
-        .await
-        .unwrap();
+    db.change_user(
+        "alice",
+        UserChange::standing(Standing::Good),
+        "test",
+        noon(),
+    )
+    .await
+    .unwrap();
     assert_eq!(app.ask(&app.alice).await.status(), StatusCode::NO_CONTENT);
     let token = db.tokens("alice").await.unwrap()[0].id;
     db.revoke_token(token, "test", noon()).await.unwrap();

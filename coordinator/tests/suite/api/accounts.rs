@@ -344,10 +344,16 @@ async fn operators_rename_and_delete_users() {
         ("{}", ProblemCode::BadRequest),
         (r#"{"name": "a b"}"#, ProblemCode::BadRequest),
         (r#"{"name": "B0B"}"#, ProblemCode::NameTaken),
+        (
+            r#"{"name": "B0B", "blocked": true}"#,
+            ProblemCode::NameTaken,
+        ),
     ] {
         let refused = call(Method::PATCH, "alice", &app.operator, body).await;
         assert_eq!(code(refused).await, expected, "{body}");
     }
+    // A change that is refused changes nothing: alice is not blocked.
+    app.lease(&app.alice).await;
     let renamed = call(Method::PATCH, "alice", &app.operator, rename).await;
     assert_eq!(renamed.status(), 204);
     app.lease(&app.alice).await;

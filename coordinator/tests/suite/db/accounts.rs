@@ -3,7 +3,7 @@
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::db::{
-    DbError, LogFilter, RunDraft, SharedDatabase, Standing, TokenDraft, UserDraft,
+    DbError, LogFilter, RunDraft, SharedDatabase, Standing, TokenDraft, UserChange, UserDraft,
 };
 use rookery_coordinator::tokens::{Token, TokenHash};
 
@@ -55,6 +55,7 @@ pub(super) async fn what_the_command_line_gives_is_in_the_operator_log(db: Share
     let user = UserDraft {
         name: "Ann".to_owned(),
         token: draft(&[Scope::Contribute]),
+        block: None,
     };
     db.create_user(user, ACTOR, noon()).await.unwrap();
     let wide = draft(&[Scope::Contribute, Scope::Operate]);
@@ -131,7 +132,10 @@ pub(super) async fn a_user_has_another_name(db: SharedDatabase) {
     let id = db.create_user(user_draft("Ann", &token), "Ann", noon());
     let id = id.await.unwrap();
     user(&db, "bob").await;
-    let rename = async |to: &str| db.rename_user("ann", to, "command line", noon()).await;
+    let rename = async |to: &str| {
+        db.change_user("ann", UserChange::name(to), "command line", noon())
+            .await
+    };
     let taken = rename("BOB").await;
     assert!(matches!(taken, Err(DbError::NameTaken(_))), "{taken:?}");
     let alike = rename("b0b").await;
@@ -158,15 +162,16 @@ pub(super) async fn of_a_deleted_user_the_number_stays(db: SharedDatabase) {
     let draft = UserDraft {
         name: "Ann".to_owned(),
         token: draft,
+        block: None,
     };
     let id = db.create_user(draft, "command line", noon()).await.unwrap();
     user(&db, "bob").await;
     let block = async |name: &str| {
-        let blocked = db.set_standing(name, Standing::Blocked, "ann", noon());
+        let blocked = db.change_user(name, UserChange::standing(Standing::Blocked), "ann", noon());
         blocked.await.unwrap();
     };
     block("bob").await;
-    db.rename_user("ann", "anna", "command line", noon())
+    db.change_user("ann", UserChange::name("anna"), "command line", noon())
         .await
         .unwrap();
     // Another takes the name that is free now, and keeps what is in the log of that one.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rookery_coordinator::db::Database;
 use rookery_coordinator::db::sql::Found;
-use rookery_coordinator::db::{DbError, LogFilter, SharedDatabase};
+use rookery_coordinator::db::{DbError, LogFilter, SharedDatabase, UserChange};
 use rookery_coordinator::tokens::Token;
 use sqlx::Connection as _;
 
@@ -56,7 +56,9 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
     let database = TestDatabase::new().await;
     let db = database.open().await;
     let ann = user(&db, "ann").await;
-    let renamed = db.rename_user("ann", "bea", "operator", noon()).await;
+    let renamed = db
+        .change_user("ann", UserChange::name("bea"), "operator", noon())
+        .await;
     renamed.unwrap();
     db.close().await;
     let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();

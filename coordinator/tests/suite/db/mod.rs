@@ -1,6 +1,7 @@
 //! The store's suite: what every implementation of the trait must do. Each test is a function of
 //! a store in the database program of the test binary; the tests of a subject are in its module.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rookery_common::ids::{ContentHash, JobId, RunName, Seed, UserId};
@@ -102,6 +103,7 @@ fn user_draft(name: &str, token: &Token) -> UserDraft {
     UserDraft {
         name: name.to_owned(),
         token,
+        block: None,
     }
 }
 
@@ -153,6 +155,7 @@ fn request(user: UserId, chances: Chances) -> LeaseRequest {
     LeaseRequest {
         user,
         request,
+        refused_by: BTreeSet::new(),
         book: Arc::new(OpeningBook::built_in()),
         chances,
         auditor: rookery_coordinator::trust::verdict::Auditor::Volunteer,

@@ -273,12 +273,16 @@ pub(super) async fn an_archived_run_is_kept_and_a_deleted_one_is_not(db: SharedD
     assert!(matches!(gone, Err(DbError::NotFound(_))), "{gone:?}");
     assert_eq!(db.runs().await.unwrap().len(), 1);
     assert_eq!(needed().await, 1);
+    let networks_are_gone = async || {
+        let hash = network("b", ann, 0).hash;
+        assert_eq!(db.network_by_hash(&hash).await.unwrap().run, name("b"));
+        let hash = network("a", ann, 1).hash;
+        let gone = db.network_by_hash(&hash).await;
+        assert!(matches!(gone, Err(DbError::NotFound(_))), "{gone:?}");
+    };
+    networks_are_gone().await;
     while db.remove_deleted().await.unwrap() > 0 {}
-    let hash = network("b", ann, 0).hash;
-    assert_eq!(db.network_by_hash(&hash).await.unwrap().run, name("b"));
-    let hash = network("a", ann, 1).hash;
-    let gone = db.network_by_hash(&hash).await;
-    assert!(matches!(gone, Err(DbError::NotFound(_))), "{gone:?}");
+    networks_are_gone().await;
     assert_eq!(db.check(&name("b")).await.unwrap().discrepancies, []);
     run(&db, "a", params()).await;
     let log = db.operator_log(LogFilter::newest(3)).await.unwrap();

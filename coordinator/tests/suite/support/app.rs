@@ -282,6 +282,7 @@ pub(crate) async fn user(app: &App, name: &str, scopes: &[Scope]) -> String {
     let user = UserDraft {
         name: name.to_owned(),
         token: draft,
+        block: None,
     };
     let created = app.db.create_user(user, name, app.clock.now());
     created.await.unwrap();
