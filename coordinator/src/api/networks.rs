@@ -5,7 +5,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use rookery_common::ids::{AnchorName, ContentHash, RunName};
-use rookery_common::network::file::{MAX_FILE_BYTES, VerifiedNetwork, verify};
+use rookery_common::network::NetworkSpec;
+use rookery_common::network::file::{MAX_FILE_BYTES, verify};
 use rookery_common::protocol::networks::{
     ExportFormat, ExportReceipt, NetworkInfo, NetworkName, NetworkReceipt, NetworkStatus,
     ParseNetworkNameError,
@@ -53,55 +54,45 @@ pub(super) fn router() -> OpenApiRouter<App> {
 ))]
 async fn submit(
     State(app): State<App>,
-    Submission { sender, query }: Submission,
-    Path(hash): Path<ContentHash>,
+    submission: Submission,
     Bytes(bytes): Bytes,
 ) -> ApiResult<(StatusCode, axum::Json<NetworkReceipt>)> {
-    let run = RunQuery { run: query.run }.resolve(&app).await?;
-    // An unknown run is refused before a large file is read.
-    let key = app.db.run(&run).await?.key;
-    if query.anchor.is_none() {
-        // Nor is an unwanted file kept.
-        app.db.must_have_room(&run, &hash).await?;
-    }
+    let Submission {
+        sender,
+        run,
+        hash,
+        anchor,
+        ..
+    } = &submission;
     let verified = {
         let bytes = bytes.clone();
         let turn = app.verifying.next().await;
         let verified = turn.work(move || verify(&bytes)).await;
         verified.map_err(|error| ApiError::internal(&error))??
     };
-    if verified.hash != hash {
+    if verified.hash != *hash {
         let detail = format!(
             "the body has the hash {}, the address says {hash}",
             verified.hash
         );
         return Err(ApiError::new(ProblemCode::HashMismatch, detail));
     }
-    if let (Some(program), None) = (verified.spec.program(), &query.anchor) {
+    if let (Some(program), None) = (verified.spec.program(), anchor) {
         let detail = format!(
             "this is the program {program}, and no network: it can only be an anchor, whose name is \
              given as `anchor`"
         );
         return Err(ApiError::new(ProblemCode::NetworkRefused, detail));
     }
-    let elo = query.elo;
-    let arrived = Arrived {
-        run: run.clone(),
-        key,
-        verified,
-        signature: query.signature,
-        anchor: query.anchor.map(|name| AnchorDraft { name, elo }),
-        bytes,
-    };
-    let receipt = enter(&app, arrived, &sender).await?;
+    let receipt = enter(&app, &submission, verified.spec, bytes).await?;
     let is_to_rate = match receipt.status {
-        NetworkStatus::Initial => standard_anchors::add(&app, &run, &sender).await?,
+        NetworkStatus::Initial => standard_anchors::add(&app, run, sender).await?,
         NetworkStatus::Anchor | NetworkStatus::Promoted => !receipt.duplicate,
         _ => false,
     };
     if is_to_rate {
         // No gate match will say anything of it.
-        ratings::refit_soon(&app, run);
+        ratings::refit_soon(&app, submission.run);
     }
     let status = if receipt.duplicate {
         StatusCode::OK
@@ -111,42 +102,29 @@ async fn submit(
     Ok((status, axum::Json(receipt)))
 }
 
-/// A network that was verified.
-struct Arrived {
-    run: RunName,
-    /// The run's key, if its networks are signed.
-    key: Option<RunKey>,
-    verified: VerifiedNetwork,
-    /// The signature that came with it.
-    signature: Option<Signature>,
-    anchor: Option<AnchorDraft>,
+/// Signs a network that was verified, keeps its file, and enters it.
+async fn enter(
+    app: &App,
+    submission: &Submission,
+    spec: NetworkSpec,
     bytes: bytes::Bytes,
-}
-
-/// Signs a network, keeps its file, and enters it.
-async fn enter(app: &App, arrived: Arrived, sender: &Principal) -> ApiResult<NetworkReceipt> {
-    let Arrived {
-        run,
-        verified,
-        anchor,
-        bytes,
-        ..
-    } = arrived;
-    let hash = verified.hash;
-    if let Some(key) = arrived.key {
-        sign(app, &run, key, hash, arrived.signature, bytes.clone()).await?;
+) -> ApiResult<NetworkReceipt> {
+    let Submission { run, hash, .. } = submission;
+    if let Some(key) = submission.key.clone() {
+        let given = submission.signature.clone();
+        sign(app, run, key, *hash, given, bytes.clone()).await?;
     }
     let size = bytes.len() as u64;
-    let put = app.blobs.put(BlobKind::Network, &hash, bytes);
+    let put = app.blobs.put(BlobKind::Network, hash, bytes);
     telemetry::blob("put", BlobKind::Network, put).await?;
     let draft = NetworkDraft {
-        run,
-        hash,
+        run: run.clone(),
+        hash: *hash,
         bytes: size,
-        spec: verified.spec,
-        user: sender.user,
+        spec,
+        user: submission.sender.user,
         match_seed: random::seed()?,
-        anchor,
+        anchor: submission.anchor.clone(),
     };
     let submitted = app.db.submit_network(draft, app.clock.now()).await?;
     app.events.publish_all(submitted.events);
@@ -172,10 +150,17 @@ struct SubmitQuery {
     elo: Option<AnchorElo>,
 }
 
-/// What is said of a network, by someone who may submit it: known before the file is read.
+/// What is said of a network, by a user who may submit it, to a run that takes it: known before the file is read.
 struct Submission {
     sender: Principal,
-    query: SubmitQuery,
+    run: RunName,
+    /// The run's key, if its networks are signed.
+    key: Option<RunKey>,
+    /// The file's, by the address.
+    hash: ContentHash,
+    /// The signature that comes with it.
+    signature: Option<Signature>,
+    anchor: Option<AnchorDraft>,
 }
 
 impl FromRequestParts<App> for Submission {
@@ -193,7 +178,21 @@ impl FromRequestParts<App> for Submission {
             let detail = "`elo` is the rating of an anchor: give its name as `anchor`";
             return Err(ApiError::bad_request(detail));
         }
-        Ok(Self { sender, query })
+        let Path(hash) = Path::<ContentHash>::from_request_parts(parts, app).await?;
+        let run = RunQuery { run: query.run }.resolve(app).await?;
+        let key = app.db.run(&run).await?.key;
+        if query.anchor.is_none() {
+            app.db.must_have_room(&run, &hash).await?;
+        }
+        let elo = query.elo;
+        Ok(Self {
+            sender,
+            run,
+            key,
+            hash,
+            signature: query.signature,
+            anchor: query.anchor.map(|name| AnchorDraft { name, elo }),
+        })
     }
 }
 
@@ -383,6 +382,33 @@ struct ExportQuery {
     sha256: ContentHash,
 }
 
+/// An export and its network, which is known before the file is read.
+struct ExportSubmission {
+    trainer: Principal,
+    network: ContentHash,
+    query: ExportQuery,
+}
+
+impl FromRequestParts<App> for ExportSubmission {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> ApiResult<Self> {
+        let Trainer(trainer) = Trainer::from_request_parts(parts, app).await?;
+        let Path(network) = Path::<ContentHash>::from_request_parts(parts, app).await?;
+        let Query(query) = Query::<ExportQuery>::from_request_parts(parts, app).await?;
+        let info = app.db.network_by_hash(&network).await?;
+        if let Some(program) = info.spec.program() {
+            let detail = format!("the program {program} is in no other program's format");
+            return Err(ApiError::new(ProblemCode::NetworkRefused, detail));
+        }
+        Ok(Self {
+            trainer,
+            network,
+            query,
+        })
+    }
+}
+
 /// Adds a network's file in the format of another program. A network has one in each format.
 #[utoipa::path(put, path = "/networks/{name}/file", tag = "networks",
     params(("name" = ContentHash, Path, description = "The network's SHA-256"), ExportQuery),
@@ -395,17 +421,13 @@ struct ExportQuery {
 ))]
 async fn add_export(
     State(app): State<App>,
-    Trainer(trainer): Trainer,
-    Path(network): Path<ContentHash>,
-    Query(query): Query<ExportQuery>,
+    ExportSubmission {
+        trainer,
+        network,
+        query,
+    }: ExportSubmission,
     Bytes(bytes): Bytes,
 ) -> ApiResult<(StatusCode, axum::Json<ExportReceipt>)> {
-    // An unknown network is refused before a large file is read.
-    let info = app.db.network_by_hash(&network).await?;
-    if let Some(program) = info.spec.program() {
-        let detail = format!("the program {program} is in no other program's format");
-        return Err(ApiError::new(ProblemCode::NetworkRefused, detail));
-    }
     if !query.format.begins(&bytes) {
         let detail = format!("the body is no {} file", query.format.name());
         return Err(ApiError::new(ProblemCode::NetworkRefused, detail));

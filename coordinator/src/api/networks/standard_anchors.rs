@@ -8,7 +8,7 @@ use rookery_common::network::{Program, program_file};
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::AnchorElo;
 
-use super::{Arrived, enter};
+use super::{Submission, enter};
 use crate::api::error::{ApiError, ApiResult};
 use crate::app::App;
 use crate::db::{AnchorDraft, Principal};
@@ -53,15 +53,15 @@ pub(super) async fn add(app: &App, run: &RunName, sender: &Principal) -> ApiResu
         };
         let bytes = program_file(program).map_err(|error| ApiError::internal(&error))?;
         let verified = verify(&bytes).map_err(|error| ApiError::internal(&error))?;
-        let arrived = Arrived {
+        let submission = Submission {
+            sender: sender.clone(),
             run: run.clone(),
             key: info.key.clone(),
-            verified,
+            hash: verified.hash,
             signature: None,
             anchor: Some(anchor),
-            bytes: bytes.into(),
         };
-        enter(app, arrived, sender).await?;
+        enter(app, &submission, verified.spec, bytes.into()).await?;
     }
     Ok(true)
 }
