@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use rookery_client::{Body, Connection, answer, ask, send};
 use rookery_common::ids::{ContentHash, JobId, RunName};
@@ -100,9 +101,9 @@ impl Client {
     /// # Errors
     ///
     /// [`ApiError`], for example if the chunk is refused.
-    pub async fn upload(&self, hash: ContentHash, bytes: Vec<u8>) -> Result<ChunkReceipt> {
+    pub async fn upload(&self, hash: ContentHash, bytes: Bytes) -> Result<ChunkReceipt> {
         let path = format!("chunks/{hash}");
-        ask(self.0.upload(&path, &[], bytes.into())).await
+        ask(self.0.upload(&path, &[], bytes)).await
     }
 
     /// What the coordinator knows of a network, named by number, `best` or SHA-256.

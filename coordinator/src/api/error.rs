@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use rookery_common::chunk::ChunkError;
+use rookery_common::chunk::{ChunkError, ChunkErrorCode};
 use rookery_common::network::file::NetworkFileError;
 use rookery_common::protocol::{Problem, ProblemCode};
 
@@ -158,7 +158,7 @@ impl From<IntakeError> for ApiError {
             IntakeError::Chunk(error) => error.into(),
             IntakeError::Dense { .. } => {
                 let mut problem = Problem::new(ProblemCode::ChunkRefused, error.to_string());
-                problem.chunk_error = Some("too-large".to_owned());
+                problem.chunk_error = Some(ChunkErrorCode::TooLarge.as_str().to_owned());
                 Self(Box::new(problem), None)
             }
             IntakeError::Database(error) => error.into(),

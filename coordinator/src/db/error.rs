@@ -120,7 +120,7 @@ pub enum DbError {
     #[error("an operation of the ledger failed by a bug: {0}")]
     Bug(#[from] crate::panics::Panicked),
     /// The database was closed because the program is stopping.
-    #[error("the store is closed")]
+    #[error("the coordinator is stopping; try again in a minute")]
     Closed,
 }
 

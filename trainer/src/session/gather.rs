@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 
 use super::begin::fetch_run;
-use super::state::{Phase, StepPlan, Training};
+use super::state::{Phase, StepBudget, Training};
 use super::{Flow, Session};
 use crate::metrics::{MetricKind, values};
 use rookery_common::text::quantity;
@@ -89,7 +89,7 @@ impl Session {
         let total = self.ledger_sync.taken_positions();
         let new = total.saturating_sub(self.state.used);
         let params = &self.state.params;
-        let plan = StepPlan::new(params, new, self.settings.max_reuse);
+        let plan = StepBudget::new(params, new, self.settings.max_reuse);
         let window = params
             .window
             .size(total)

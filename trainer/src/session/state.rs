@@ -67,14 +67,14 @@ pub struct Training {
 
 /// How many steps a candidate gets.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct StepPlan {
+pub struct StepBudget {
     /// The steps.
     pub steps: u64,
     /// How often each position will have been trained on, on average, when it leaves the window.
     pub reuse: f64,
 }
 
-impl StepPlan {
+impl StepBudget {
     /// The run's steps, or fewer where so few `new` positions arrived since the last candidate that
     /// each would be trained on more than `max_reuse` times. A position is sampled `steps * batch`
     /// times in `window` candidates-worth of `new` positions, so its uses are their ratio, whatever
@@ -102,23 +102,23 @@ mod tests {
             steps_per_candidate: 50,
             ..TrainingParams::default()
         };
-        let plan = StepPlan::new(&params, 1000, 8.0);
+        let plan = StepBudget::new(&params, 1000, 8.0);
         assert_eq!(
             plan,
-            StepPlan {
+            StepBudget {
                 steps: 50,
                 reuse: 5.0
             }
         );
-        let plan = StepPlan::new(&params, 500, 8.0);
+        let plan = StepBudget::new(&params, 500, 8.0);
         assert_eq!(
             plan,
-            StepPlan {
+            StepBudget {
                 steps: 40,
                 reuse: 8.0
             }
         );
-        assert_eq!(StepPlan::new(&params, 0, 8.0).steps, 1);
+        assert_eq!(StepBudget::new(&params, 0, 8.0).steps, 1);
     }
 
     #[test]

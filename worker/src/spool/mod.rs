@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use rookery_common::chunk::GameRecord;
 use rookery_common::file_lock::{FileLock, FileLockError};
 use rookery_common::ids::{ContentHash, JobId};
@@ -70,7 +71,7 @@ pub struct PendingChunk {
     /// Its name.
     pub hash: ContentHash,
     /// Its bytes.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
 }
 
 /// A job that was found in the spool and is not closed.
@@ -330,7 +331,7 @@ impl Spool {
                         job,
                         kind,
                         hash,
-                        bytes,
+                        bytes: bytes.into(),
                     }));
                 }
                 // What was left of it went with its folder.

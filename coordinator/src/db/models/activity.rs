@@ -7,6 +7,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
+use crate::db::sql::dialect::Dialect;
 use crate::db::sql::rows::{time_text, to_count};
 use crate::db::sql::statement::Statement;
 use crate::db::types::{ACTIVE, Pulse};
@@ -37,9 +38,9 @@ pub(in crate::db) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Re
     .bind((now - ACTIVE).as_millisecond())
     .fetch_all(&mut *conn)
     .await?;
-    let ledger_bytes: i64 = sqlx::query_scalar(match conn.backend_name() {
-        "PostgreSQL" => "SELECT pg_database_size(current_database())",
-        _ => {
+    let ledger_bytes: i64 = sqlx::query_scalar(match Dialect::of_connection(conn) {
+        Dialect::Postgres => "SELECT pg_database_size(current_database())",
+        Dialect::Sqlite => {
             "SELECT page_count * page_size FROM pragma_page_count AS pages, pragma_page_size AS bytes"
         }
     })
@@ -107,8 +108,7 @@ pub(in crate::db) async fn last_heard(
     }
     query.push(" ORDER BY w.last_seen DESC, w.name LIMIT ");
     query.bind(i64::from(limit))?;
-    let (sql, arguments) = query.finish();
-    let rows: Vec<WorkerRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    let rows: Vec<WorkerRow> = query.fetch_all(conn).await?;
     rows.into_iter()
         .map(|row| {
             Ok(WorkerInfo {

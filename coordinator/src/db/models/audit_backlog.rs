@@ -182,10 +182,7 @@ async fn games_of(
             "SELECT chunk, game_index, plies, termination FROM games WHERE job_id IN (",
         );
         query.bind_all(&jobs)?.push(") ORDER BY game_index");
-        let (sql, arguments) = query.finish();
-        let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as_with(sql, arguments)
-            .fetch_all(&mut *conn)
-            .await?;
+        let rows: Vec<(i64, i64, i64, String)> = query.fetch_all(&mut *conn).await?;
         // A job may have other chunks, too.
         for (chunk, index, plies, termination) in rows {
             let game = SampledGame {

@@ -125,10 +125,7 @@ async fn people(conn: &mut AnyConnection, users: &BTreeSet<i64>) -> Result<BTree
              FROM users u LEFT JOIN track_records t ON t.user_id = u.id WHERE u.id IN (",
         );
         query.bind_all(part)?.push(")");
-        let (sql, arguments) = query.finish();
-        let rows: Vec<PersonRow> = sqlx::query_as_with(sql, arguments)
-            .fetch_all(&mut *conn)
-            .await?;
+        let rows: Vec<PersonRow> = query.fetch_all(&mut *conn).await?;
         for row in rows {
             let person = Person {
                 user: UserId(row.id),
@@ -144,10 +141,7 @@ async fn people(conn: &mut AnyConnection, users: &BTreeSet<i64>) -> Result<BTree
             "SELECT DISTINCT user_id, block FROM workers WHERE block IS NOT NULL AND user_id IN (",
         );
         query.bind_all(part)?.push(")");
-        let (sql, arguments) = query.finish();
-        let blocks: Vec<(i64, i64)> = sqlx::query_as_with(sql, arguments)
-            .fetch_all(&mut *conn)
-            .await?;
+        let blocks: Vec<(i64, i64)> = query.fetch_all(&mut *conn).await?;
         for (user, block) in blocks {
             if let Some(person) = people.get_mut(&user) {
                 person.circle.blocks.insert(block);
@@ -168,10 +162,7 @@ async fn asked(
         let mut query =
             Statement::new("SELECT audit_id, user_id FROM audit_opinions WHERE audit_id IN (");
         query.bind_all(&audits)?.push(")");
-        let (sql, arguments) = query.finish();
-        let rows: Vec<(i64, i64)> = sqlx::query_as_with(sql, arguments)
-            .fetch_all(&mut *conn)
-            .await?;
+        let rows: Vec<(i64, i64)> = query.fetch_all(&mut *conn).await?;
         for (audit, user) in rows {
             asked.entry(audit).or_default().push(UserId(user));
         }
@@ -230,10 +221,7 @@ async fn in_hand(conn: &mut AnyConnection, users: &[i64], now: i64) -> Result<Ha
         query.bind(now - DAY)?.push(" AND leased_at + lease_ms > ");
         query.bind(now)?.push(" AND user_id IN (");
         query.bind_all(part)?.push(") GROUP BY user_id");
-        let (sql, arguments) = query.finish();
-        let rows: Vec<(i64, i64)> = sqlx::query_as_with(sql, arguments)
-            .fetch_all(&mut *conn)
-            .await?;
+        let rows: Vec<(i64, i64)> = query.fetch_all(&mut *conn).await?;
         for (user, audits) in rows {
             *in_hand.entry(user).or_default() += audits;
         }

@@ -236,8 +236,7 @@ async fn given(
     query.push(" AND c.length = ").bind(length)?;
     query.push(" AND c.begins IN (").bind_all(begins)?;
     query.push(") GROUP BY c.begins");
-    let (sql, arguments) = query.finish();
-    let rows: Vec<SpanRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    let rows: Vec<SpanRow> = query.fetch_all(conn).await?;
     let row = |row: SpanRow| (row.begins, row.credit.read());
     Ok(rows.into_iter().map(row).collect())
 }

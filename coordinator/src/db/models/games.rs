@@ -88,10 +88,7 @@ async fn known_fingerprints(
         query.bind(run)?.push(" AND chunk <> ");
         query.bind(sequence)?.push(" AND fingerprint IN (");
         query.bind_all(prints)?.push(")");
-        let (sql, arguments) = query.finish();
-        let rows: Vec<Vec<u8>> = sqlx::query_scalar_with(sql, arguments)
-            .fetch_all(&mut *conn)
-            .await?;
+        let rows: Vec<Vec<u8>> = query.fetch_scalars(&mut *conn).await?;
         known.extend(rows);
     }
     Ok(known)

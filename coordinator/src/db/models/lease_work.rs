@@ -99,10 +99,7 @@ pub(in crate::db) async fn enter(
         let mut query = Statement::new("SELECT hash FROM lease_values WHERE hash IN (");
         let columns: Vec<_> = part.iter().map(column).collect();
         query.bind_all(&columns)?.push(")");
-        let (sql, arguments) = query.finish();
-        let known: Vec<Vec<u8>> = sqlx::query_scalar_with(sql, arguments)
-            .fetch_all(&mut *conn)
-            .await?;
+        let known: Vec<Vec<u8>> = query.fetch_scalars(&mut *conn).await?;
         for bytes in known {
             missing.remove(&hash(&bytes)?);
         }

@@ -116,8 +116,7 @@ pub(in crate::db) async fn find_all(
     );
     let wanted: Vec<Vec<u8>> = jobs.iter().copied().map(job_bytes).collect();
     query.bind_all(&wanted)?.push(")");
-    let (sql, arguments) = query.finish();
-    let rows: Vec<JobRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    let rows: Vec<JobRow> = query.fetch_all(conn).await?;
     let mut rows: HashMap<Vec<u8>, JobRow> =
         rows.into_iter().map(|row| (row.id.clone(), row)).collect();
     let found = |job: &JobId| Some((*job, rows.remove(&job_bytes(*job))?));

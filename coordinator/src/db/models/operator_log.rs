@@ -292,10 +292,7 @@ pub(in crate::db) async fn page(
     }
     query.push(" ORDER BY id DESC LIMIT ");
     query.bind(i64::from(filter.limit))?;
-    let (sql, arguments) = query.finish();
-    let rows: Vec<Row> = sqlx::query_as_with(sql, arguments)
-        .fetch_all(&mut *conn)
-        .await?;
+    let rows: Vec<Row> = query.fetch_all(&mut *conn).await?;
     let mut acts = Vec::with_capacity(rows.len());
     for row in rows {
         acts.push(row.into_act(conn).await?);

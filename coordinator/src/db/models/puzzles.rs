@@ -49,10 +49,7 @@ pub(in crate::db) async fn drawn(
         let mut query = Statement::new("SELECT ordinal, content FROM puzzles WHERE run_id = ");
         query.bind(run)?.push(" AND ordinal IN (");
         query.bind_all(part)?.push(")");
-        let (sql, arguments) = query.finish();
-        let rows: Vec<(i64, String)> = sqlx::query_as_with(sql, arguments)
-            .fetch_all(&mut *conn)
-            .await?;
+        let rows: Vec<(i64, String)> = query.fetch_all(&mut *conn).await?;
         contents.extend(rows);
     }
     drawn

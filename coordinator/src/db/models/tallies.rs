@@ -64,10 +64,7 @@ pub(in crate::db) async fn puzzle_facts(
     if let Some(network) = only {
         query.push(" AND g.white = ").bind(network)?;
     }
-    let (sql, arguments) = query.finish();
-    let games: Vec<(i64, i64, Option<String>)> = sqlx::query_as_with(sql, arguments)
-        .fetch_all(&mut *conn)
-        .await?;
+    let games: Vec<(i64, i64, Option<String>)> = query.fetch_all(&mut *conn).await?;
     let mut facts: BTreeMap<i64, Groups> = BTreeMap::new();
     for (network, solved, content) in games {
         let puzzle: Option<Puzzle> = content

@@ -119,6 +119,14 @@ impl Dialect {
         }
     }
 
+    /// The program that a connection leads to.
+    pub(in crate::db) fn of_connection(connection: &AnyConnection) -> Self {
+        match connection.backend_name() {
+            "PostgreSQL" => Self::Postgres,
+            _ => Self::Sqlite,
+        }
+    }
+
     /// How to connect to the database at `url`. The folder of an SQLite file is created.
     pub(in crate::db) fn options(self, url: &str) -> Result<AnyConnectOptions> {
         let options = match self {
@@ -260,7 +268,7 @@ pub fn is_temporary(error: &sqlx::Error) -> bool {
 pub(in crate::db) async fn begin_snapshot(
     connection: &mut AnyConnection,
 ) -> std::result::Result<Transaction<'_, Any>, sqlx::Error> {
-    if connection.backend_name() != "PostgreSQL" {
+    if Dialect::of_connection(connection) == Dialect::Sqlite {
         return connection.begin_with("BEGIN").await;
     }
     let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ";

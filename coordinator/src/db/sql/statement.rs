@@ -2,10 +2,11 @@
 //! statements that go to the database in one step: every step is a way to another thread or another
 //! machine and back, which costs more than what is done there.
 
-use sqlx::any::AnyArguments;
-use sqlx::{Any, AnyConnection, Arguments as _, AssertSqlSafe, Encode, Type};
+use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::{Any, AnyConnection, Arguments as _, AssertSqlSafe, Encode, FromRow, Type};
 
 use crate::db::error::Result;
+use crate::db::sql::dialect::Dialect;
 
 /// The most items that one statement lists.
 pub(in crate::db) const LISTED: usize = 256;
@@ -118,11 +119,35 @@ impl Statement {
         (AssertSqlSafe(self.sql), self.arguments)
     }
 
+    /// All rows of the statement.
+    pub(in crate::db) async fn fetch_all<T>(self, connection: &mut AnyConnection) -> Result<Vec<T>>
+    where
+        T: for<'r> FromRow<'r, AnyRow> + Send + Unpin,
+    {
+        let (sql, arguments) = self.finish();
+        let rows = sqlx::query_as_with(sql, arguments).fetch_all(connection);
+        Ok(rows.await?)
+    }
+
+    /// The first column of all rows of the statement.
+    pub(in crate::db) async fn fetch_scalars<T>(
+        self,
+        connection: &mut AnyConnection,
+    ) -> Result<Vec<T>>
+    where
+        T: Send + Unpin,
+        (T,): for<'r> FromRow<'r, AnyRow>,
+    {
+        let (sql, arguments) = self.finish();
+        let rows = sqlx::query_scalar_with(sql, arguments).fetch_all(connection);
+        Ok(rows.await?)
+    }
+
     /// Executes the statements in one step.
     pub(in crate::db) async fn execute(self, connection: &mut AnyConnection) -> Result<()> {
-        let sql = match connection.backend_name() {
-            "PostgreSQL" => self.as_one(),
-            _ => self.in_a_row(),
+        let sql = match Dialect::of_connection(connection) {
+            Dialect::Postgres => self.as_one(),
+            Dialect::Sqlite => self.in_a_row(),
         };
         sqlx::query_with(AssertSqlSafe(sql), self.arguments)
             .execute(connection)

@@ -169,10 +169,7 @@ async fn insert(
             Ok(())
         })?;
         query.push(" ON CONFLICT (hash) DO NOTHING RETURNING hash, sequence");
-        let (sql, arguments) = query.finish();
-        let rows: Vec<(Vec<u8>, i64)> = sqlx::query_as_with(sql, arguments)
-            .fetch_all(&mut *conn)
-            .await?;
+        let rows: Vec<(Vec<u8>, i64)> = query.fetch_all(&mut *conn).await?;
         for (bytes, sequence) in rows {
             sequences.insert(hash(&bytes)?, sequence);
         }

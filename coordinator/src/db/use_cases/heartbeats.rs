@@ -103,8 +103,7 @@ async fn find(
         .map(|renewal| job_bytes(renewal.job))
         .collect();
     query.bind_all(&jobs)?.push(")");
-    let (sql, arguments) = query.finish();
-    let rows: Vec<LeaseRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    let rows: Vec<LeaseRow> = query.fetch_all(conn).await?;
     Ok(rows.into_iter().map(|row| (row.id.clone(), row)).collect())
 }
 

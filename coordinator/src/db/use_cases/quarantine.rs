@@ -36,10 +36,7 @@ pub(in crate::db) async fn among(conn: &mut AnyConnection, users: &[i64]) -> Res
     query
         .bind_all(users)?
         .push(") GROUP BY user_id) AS last ON last.id = q.id WHERE q.quarantined <> 0");
-    let (sql, arguments) = query.finish();
-    let users: Vec<i64> = sqlx::query_scalar_with(sql, arguments)
-        .fetch_all(conn)
-        .await?;
+    let users: Vec<i64> = query.fetch_scalars(conn).await?;
     Ok(users.into_iter().collect())
 }
 

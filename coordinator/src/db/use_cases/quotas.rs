@@ -62,8 +62,7 @@ impl OpenLeases {
         );
         query.bind(now)?.push(" AND user_id IN (");
         query.bind_all(&users)?.push(") GROUP BY user_id, worker");
-        let (sql, arguments) = query.finish();
-        let rows: Vec<Row> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+        let rows: Vec<Row> = query.fetch_all(conn).await?;
         for row in rows {
             held.add(row.user_id, row.worker, row.leases, row.first);
         }

@@ -85,7 +85,7 @@ fn a_chunk_file_is_the_same_after_a_restart() {
     let before = pending(&mut spool);
     drop(spool);
     let file = fixture.chunk_file(before.hash);
-    for damage in [b"damaged".to_vec(), before.bytes.clone()] {
+    for damage in [b"damaged".to_vec(), before.bytes.to_vec()] {
         std::fs::write(&file, damage).unwrap();
         assert_eq!(fixture.open().next_pending().unwrap(), Some(before.clone()));
     }

@@ -170,7 +170,7 @@ impl Table {
         let mut sql = format!("INSERT INTO {} ({columns}) VALUES ", quoted(self.name));
         let mut arguments = AnyArguments::default();
         // SQLite looks for every number among all that came before it: of so many, that takes seconds.
-        let is_numbered = conn.backend_name() == "PostgreSQL";
+        let is_numbered = Dialect::of_connection(conn) == Dialect::Postgres;
         for (number, row) in rows.iter().enumerate() {
             let first = arguments.len() + 1;
             for value in row {
