@@ -41,6 +41,7 @@ use job_guard::{Events, JobGuard, PanicReport};
 pub use counters::{Control, Counters, JobCounters};
 pub use memory_budget::games_at_once;
 pub use pause::{PauseHandle, Paused};
+pub use shard::{GamesError, check_games};
 
 /// A job to play.
 #[derive(Debug)]

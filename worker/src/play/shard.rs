@@ -33,19 +33,37 @@ pub(super) struct JobShard {
     pub(super) bytes: u64,
 }
 
-/// A shard that cannot be played.
+/// Games that cannot be played.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ShardError {
+pub enum GamesError {
     /// A game is not one of the job's.
     #[error("game {0} is not one of the job's")]
     Index(u32),
     /// An opening, or an audited game, cannot be played.
     #[error("game {index}: {source}")]
-    Opening { index: u32, source: OpeningError },
+    Opening {
+        /// The game.
+        index: u32,
+        /// What is wrong with its beginning.
+        source: OpeningError,
+    },
+    /// A puzzle cannot be played, or the parameters are outside their ranges.
+    #[error(transparent)]
+    Job(#[from] rookery_engine::JobError),
+}
+
+/// Sets up all games of a job, to see whether they can be played.
+///
+/// # Errors
+///
+/// [`GamesError`], the first thing that is wrong.
+pub fn check_games(job: &Job) -> Result<(), GamesError> {
+    let all: Vec<u32> = (0..job.work.games()).collect();
+    Ok(plan(job, &all)?.work.check()?)
 }
 
 /// The job with only these games.
-pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, ShardError> {
+pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, GamesError> {
     let work = match &job.work {
         Work::SelfPlay {
             params,
@@ -56,10 +74,10 @@ pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, Shar
             params: params.clone(),
             games: planned(games, |index| {
                 if index >= *all {
-                    return Err(ShardError::Index(index));
+                    return Err(GamesError::Index(index));
                 }
                 selfplay_start(openings, index)
-                    .map_err(|source| ShardError::Opening { index, source })
+                    .map_err(|source| GamesError::Opening { index, source })
             })?,
         },
         Work::Puzzles {
@@ -70,7 +88,7 @@ pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, Shar
                 puzzles
                     .get(index as usize)
                     .cloned()
-                    .ok_or(ShardError::Index(index))
+                    .ok_or(GamesError::Index(index))
             })?,
         },
         Work::Match { params, pairs, .. } => rookery_engine::Work::Match {
@@ -90,8 +108,8 @@ pub(super) fn plan(job: &Job, games: &[u32]) -> Result<rookery_engine::Job, Shar
 
 fn planned<G>(
     games: &[u32],
-    game: impl Fn(u32) -> Result<G, ShardError>,
-) -> Result<Vec<Planned<G>>, ShardError> {
+    game: impl Fn(u32) -> Result<G, GamesError>,
+) -> Result<Vec<Planned<G>>, GamesError> {
     games
         .iter()
         .map(|index| {
@@ -104,16 +122,16 @@ fn planned<G>(
 }
 
 /// Game `i` of an audit is task `i`.
-fn audited_game(tasks: &[AuditTask], index: u32) -> Result<AuditedGame, ShardError> {
-    let task = tasks.get(index as usize).ok_or(ShardError::Index(index))?;
-    AuditedGame::of(task).map_err(|source| ShardError::Opening { index, source })
+fn audited_game(tasks: &[AuditTask], index: u32) -> Result<AuditedGame, GamesError> {
+    let task = tasks.get(index as usize).ok_or(GamesError::Index(index))?;
+    AuditedGame::of(task).map_err(|source| GamesError::Opening { index, source })
 }
 
 /// Game `2i` of a match is pair `i` with the candidate as White, game `2i + 1` as Black.
-fn match_game(pairs: &[PairTask], index: u32) -> Result<MatchGame, ShardError> {
+fn match_game(pairs: &[PairTask], index: u32) -> Result<MatchGame, GamesError> {
     let task = pairs
         .get(index as usize / 2)
-        .ok_or(ShardError::Index(index))?;
+        .ok_or(GamesError::Index(index))?;
     let candidate = if index.is_multiple_of(2) {
         Side::White
     } else {
@@ -122,7 +140,7 @@ fn match_game(pairs: &[PairTask], index: u32) -> Result<MatchGame, ShardError> {
     let start = task
         .opening
         .start()
-        .map_err(|source| ShardError::Opening { index, source })?;
+        .map_err(|source| GamesError::Opening { index, source })?;
     Ok(MatchGame {
         pair: task.pair,
         candidate,
@@ -138,6 +156,21 @@ mod tests {
         let at_once = at_once.iter().map(|n| NonZeroUsize::new(*n).unwrap());
         let all: Vec<u32> = (0..games).collect();
         divide(&all, &at_once.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_job_with_a_game_that_cannot_be_played_is_told_from_others() {
+        use rookery_common::protocol::jobs::Opening;
+
+        let mut job = crate::spool::testing::job(3);
+        check_games(&job).unwrap();
+        let Work::SelfPlay { openings, .. } = &mut job.work else {
+            panic!("another kind of job");
+        };
+        let fen = Some("8/8/8/8/8/8/8/8 w - - 0 1".to_owned());
+        *openings = vec![Opening { fen, moves: vec![] }];
+        let error = check_games(&job).unwrap_err().to_string();
+        assert!(error.contains("is not a legal position"), "{error}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use rookery_client::RetryPolicy;
 use rookery_common::ids::{JobId, RunName};
 use rookery_common::protocol::jobs::{Backend, Job, JobRequest};
@@ -16,7 +17,7 @@ use super::registration::runs_there;
 use super::resume::close;
 use crate::api::{ApiError, JobOffer};
 use crate::networks::{NetworkError, NetworkFile};
-use crate::play::JobWork;
+use crate::play::{GamesError, JobWork, check_games};
 use crate::random;
 use crate::retry::CallError;
 use crate::shutdown::Phase;
@@ -29,6 +30,8 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// Until the next question, after a job that cannot be played.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
+/// Between two looks whether the spool has room again.
+const ROOM_PAUSE: Duration = Duration::from_secs(5);
 /// Downloads of one network that may fail before its job is given back.
 const DOWNLOADS: u32 = 10;
 
@@ -54,6 +57,7 @@ pub(super) enum AcquireError {
 pub(super) async fn acquire(shared: Shared) -> Result<Acquired, AcquireError> {
     let mut failures = 0;
     loop {
+        wait_for_room(&shared).await?;
         let job = take(&shared).await?;
         match prepare(&shared, job).await {
             Ok(acquired) => return Ok(acquired),
@@ -68,6 +72,22 @@ pub(super) async fn acquire(shared: Shared) -> Result<Acquired, AcquireError> {
             }
         }
     }
+}
+
+/// Waits until the spool may hold another job. A coordinator that gives jobs and takes no games must not fill the disk.
+async fn wait_for_room(shared: &Shared) -> Result<(), AcquireError> {
+    let mut told = false;
+    while !shared.spool.has_room().await.map_err(anyhow::Error::from)? {
+        if !told {
+            tracing::warn!(
+                "RK-0511: too many finished games wait to be uploaded; no more jobs are asked for until the coordinator has \
+                 taken some"
+            );
+            told = true;
+        }
+        wait(shared, ROOM_PAUSE).await?;
+    }
+    Ok(())
 }
 
 /// A job from the coordinator, however long it takes.
@@ -237,6 +257,14 @@ pub(super) enum JobTrouble {
     /// The spool does not take it, or cannot be written at present.
     #[error(transparent)]
     Spool(SpoolError),
+    /// One of its games cannot be played: a position or a move is not legal.
+    #[error("job {job} cannot be played: {error}")]
+    Games {
+        /// The job.
+        job: JobId,
+        /// What is wrong with a game.
+        error: GamesError,
+    },
 }
 
 impl JobTrouble {
@@ -255,19 +283,25 @@ impl JobTrouble {
     fn pause(&self, failures: u32) -> Duration {
         let asked = match self {
             Self::Network(error) => error.api().and_then(ApiError::retry_after),
-            Self::Run { .. } | Self::Spool(_) => None,
+            Self::Run { .. } | Self::Spool(_) | Self::Games { .. } => None,
         };
         RetryPolicy::default().pause(failures, asked)
     }
 }
 
 /// Enters a new job into the spool and fetches its networks.
-async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
-    shared.notices.show(&job.notices);
+async fn prepare(shared: &Shared, mut job: Job) -> Result<Acquired, PrepareError> {
+    // Shown once, and not kept with the job: they may be of any length.
+    shared.notices.show(&std::mem::take(&mut job.notices));
     let (id, backend) = (job.id, shared.machine.devices.job_info().class);
     if let Err(error) = check_run(&job, shared.settings.run.as_ref()) {
         give_back(&shared.client, id).await;
         return Err(PrepareError::Job(error));
+    }
+    let (job, checked) = checked(job).await?;
+    if let Err(error) = checked {
+        give_back(&shared.client, id).await;
+        return Err(PrepareError::Job(JobTrouble::Games { job: id, error }));
     }
     let job = match shared.spool.begin(Box::new(job), backend).await {
         Ok(job) => job,
@@ -283,6 +317,16 @@ async fn prepare(shared: &Shared, job: Job) -> Result<Acquired, PrepareError> {
     let lease = Lease::hold(shared, Arc::clone(&job), 0);
     let games = (0..job.work.games()).collect();
     equip(shared, job, lease, games).await
+}
+
+/// Sets up all games of a job, as playing does, to see whether they can be played.
+async fn checked(job: Job) -> Result<(Job, Result<(), GamesError>), PrepareError> {
+    let checked = tokio::task::spawn_blocking(move || {
+        let checked = check_games(&job);
+        (job, checked)
+    });
+    let checked = checked.await.context("a job's games cannot be set up");
+    checked.map_err(PrepareError::Fatal)
 }
 
 /// Checks that a job is of the run that was asked for, if one was.

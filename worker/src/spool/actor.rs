@@ -115,6 +115,7 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
                     self.try_to_write();
                 }
             }
+            Message::HasRoom { reply } => answer(reply, Ok(self.spool.has_room())),
             Message::Cut { job, reply } => {
                 // Writes what can be written now; the next try reports the rest.
                 drop(self.write_games());

@@ -25,6 +25,9 @@ pub(super) enum Message {
         job: JobId,
         game: Box<GameRecord>,
     },
+    HasRoom {
+        reply: Reply<bool>,
+    },
     Cut {
         job: JobId,
         reply: Reply<()>,
@@ -122,6 +125,15 @@ impl SpoolHandle {
     /// Whether finished games cannot be written at present: then no more should be played.
     pub fn is_stuck(&self) -> bool {
         self.signals.stuck.load(Ordering::Relaxed)
+    }
+
+    /// Whether another job may be begun.
+    ///
+    /// # Errors
+    ///
+    /// If the spool is closed.
+    pub async fn has_room(&self) -> Result<bool, SpoolError> {
+        self.ask(|reply| Message::HasRoom { reply }).await
     }
 
     /// Begins a job.

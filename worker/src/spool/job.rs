@@ -8,16 +8,17 @@
 //!
 //! Every arrow is one durable step, and what a crash leaves between two is repaired by
 //! [`SpooledJob::open`]: a chunk file without its `ChunkSealed` entry was never sent and is removed, its
-//! games are cut again; one with a `ChunkAcknowledged` entry is removed; one that is damaged is written
+//! games are cut again (if the journal lacks games of it, its end was lost: the chunk is taken up); one with a `ChunkAcknowledged` entry is removed; one that is damaged is written
 //! again from its games.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rookery_common::chunk::{self, ChunkHeader, GameRecord};
+use rookery_common::chunk::{self, Caps, ChunkHeader, GameRecord};
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Backend, Job};
+use rookery_common::text::quantity;
 
 use super::entry::{ChunkAcknowledged, ChunkSealed, Entry, JobStarted, Verdict, game_frame};
 use super::error::{SpoolError, at};
@@ -146,8 +147,7 @@ impl SpooledJob {
         }
         self.uncut
             .extend(order.iter().filter_map(|index| games.remove(index)));
-        self.remove_strays();
-        Ok(())
+        self.sort_strays()
     }
 
     /// Makes sure that the chunk's file is there as it was cut.
@@ -250,13 +250,14 @@ impl SpooledJob {
         entries
     }
 
-    /// Removes files that no entry stands for. What cannot be removed does no harm where it is.
-    fn remove_strays(&self) {
+    /// Takes up chunks of games that the journal lacks, whose end may be lost, and removes other files that no entry
+    /// stands for. What cannot be removed does no harm where it is.
+    fn sort_strays(&mut self) -> Result<(), SpoolError> {
         let listing = match std::fs::read_dir(&self.folder) {
             Ok(listing) => listing,
             Err(error) => {
                 tracing::warn!("{}", at("read", &self.folder)(error));
-                return;
+                return Ok(());
             }
         };
         for file in listing.flatten() {
@@ -266,10 +267,42 @@ impl SpooledJob {
                     .pending
                     .iter()
                     .any(|cut| path == self.chunk_path(cut.hash));
-            if !known && let Err(error) = std::fs::remove_file(&path) {
+            if known || self.adopt(&path)? {
+                continue;
+            }
+            if let Err(error) = std::fs::remove_file(&path) {
                 tracing::warn!("{}; it is left there", at("remove", &path)(error));
             }
         }
+        Ok(())
+    }
+
+    /// Takes up a whole chunk of this job if it has games that the journal lacks. The coordinator counts a chunk once.
+    fn adopt(&mut self, path: &Path) -> Result<bool, SpoolError> {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        let hash = ContentHash::of(&bytes);
+        if *path != self.chunk_path(hash) {
+            return Ok(false);
+        }
+        let Ok((header, games)) = chunk::read(&bytes, &Caps::default()) else {
+            return Ok(false);
+        };
+        let games: Vec<u32> = games.iter().map(|game| game.index).collect();
+        let is_new = games.iter().any(|game| !self.finished.contains(game));
+        if header.job != self.header.job || !is_new {
+            return Ok(false);
+        }
+        tracing::warn!(
+            "RK-0506: the end of {} was lost; of its chunk {} are uploaded",
+            journal_of(&self.folder).display(),
+            quantity(games.len(), "finished game")
+        );
+        let cut = ChunkSealed { hash, games };
+        self.append(&Entry::ChunkSealed(cut.clone()))?;
+        self.uncut.retain(|game| !cut.games.contains(&game.index));
+        self.finished.extend(&cut.games);
+        self.pending.push(cut);
+        Ok(true)
     }
 
     /// The job.
@@ -322,6 +355,11 @@ impl SpooledJob {
                 .iter()
                 .map(|cut| cut.games.len())
                 .sum::<usize>()
+    }
+
+    /// What it takes on disk: its journal, and the same games once more in chunks.
+    pub(super) const fn bytes(&self) -> u64 {
+        2 * self.journal.length()
     }
 
     /// Whether nothing is left to do.

@@ -70,6 +70,11 @@ impl Journal {
         })
     }
 
+    /// Bytes of whole entries.
+    pub(super) const fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Whether somebody has removed the file; what is written to it would then be lost.
     pub(super) fn is_gone(&self) -> bool {
         let found = std::fs::metadata(&self.path);

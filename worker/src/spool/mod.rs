@@ -88,6 +88,10 @@ pub struct OpenJob {
 }
 
 const DAMAGED: &str = "damaged";
+/// Most bytes of jobs that are played or wait to be uploaded: a fast GPU plays that much in an hour.
+const MOST_BYTES: u64 = 1 << 30;
+/// Most of such jobs.
+const MOST_JOBS: usize = 10_000;
 
 impl Spool {
     /// Opens the spool in this folder, creating it if it is missing, and repairs what a crash left
@@ -259,6 +263,16 @@ impl Spool {
         let job = Arc::clone(spooled.job());
         self.jobs.insert(id, spooled);
         Ok(job)
+    }
+
+    /// Whether another job may be begun: what waits has a bound, whatever the coordinator does with it.
+    pub fn has_room(&self) -> bool {
+        self.has_room_within(MOST_JOBS, MOST_BYTES)
+    }
+
+    fn has_room_within(&self, jobs: usize, bytes: u64) -> bool {
+        let held: u64 = self.jobs.values().map(SpooledJob::bytes).sum();
+        self.jobs.len() < jobs && held < bytes
     }
 
     /// Keeps a finished game durably; one that is there already is dropped. Gives the number of

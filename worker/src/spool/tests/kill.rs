@@ -46,7 +46,11 @@ fn killed_after_any_byte_no_kept_game_is_lost_or_sent_twice() {
     let order: Vec<u32> = fixture.games.iter().map(|game| game.index).collect();
     let (mut before, mut seen) = (0, std::collections::BTreeSet::new());
     for end in frame::MAGIC.len()..=journal.len() {
-        for chunks in [&chunks[..], &[]] {
+        for chunks in [&[], &chunks[..]] {
+            if before < 3 && !chunks.is_empty() {
+                // The chunk is written after the third game's entry: here the journal's end would be lost.
+                continue;
+            }
             kill(&fixture, &journal[..end], chunks);
             let mut spool = fixture.open();
             let Some(open) = spool.open_jobs().pop() else {
@@ -75,6 +79,48 @@ fn killed_after_any_byte_no_kept_game_is_lost_or_sent_twice() {
     }
     assert_eq!(before, 4);
     assert!(seen.len() >= 8, "{seen:?}");
+}
+
+#[test]
+fn games_whose_entries_are_lost_are_uploaded_with_their_chunk() {
+    let fixture = Fixture::new(5);
+    let mut spool = fixture.begin_with(&fixture.games[..3]);
+    spool.cut(fixture.job.id).unwrap();
+    let chunk = pending(&mut spool);
+    let sealed = fixture.journal_bytes().len();
+    record(&mut spool, fixture.job.id, &fixture.games[3..]);
+    drop(spool);
+    let journal = fixture.journal_bytes();
+    let whole = fixture.open().unsent();
+    assert_eq!(whole, 5);
+    // The first entry tells of the job, and each of the next three of a game.
+    for end in (0..sealed).rev() {
+        std::fs::create_dir_all(fixture.job_folder()).unwrap();
+        std::fs::write(fixture.journal(), &journal[..end]).unwrap();
+        std::fs::write(fixture.chunk_file(chunk.hash), &chunk.bytes).unwrap();
+        let mut spool = fixture.open();
+        if spool.open_jobs().is_empty() {
+            // Nothing is known of the job.
+            break;
+        }
+        spool.close(fixture.job.id).unwrap();
+        let mut expected = indices(&chunk.bytes);
+        expected.sort_unstable();
+        assert_eq!(send_all(&mut spool), expected, "after {end} bytes");
+    }
+}
+
+#[test]
+fn a_spool_has_room_until_too_much_waits() {
+    let fixture = Fixture::new(2);
+    let mut spool = fixture.begin_with(&fixture.games);
+    assert!(spool.has_room() && spool.has_room_within(2, 1 << 20));
+    assert!(!spool.has_room_within(1, 1 << 20), "one job waits");
+    assert!(!spool.has_room_within(2, 100), "it has more bytes");
+    spool.close(fixture.job.id).unwrap();
+    assert!(!spool.has_room_within(2, 100), "its chunk waits");
+    send_all(&mut spool);
+    assert!(spool.has_room_within(1, 100));
 }
 
 #[test]
