@@ -293,7 +293,7 @@ pub struct EvaluateArgs {
     /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Compute in this precision: auto, f32, and with libtorch bf16 and f16.
+    /// Compute in this precision: auto (the fastest), f32, f16 on a GPU that has it, and with libtorch bf16.
     #[arg(
         long,
         env = "ROOKERY_PRECISION",
@@ -321,7 +321,8 @@ pub struct UciArgs {
     /// libtorch cuda, cuda:N or mps. [default: auto]
     #[arg(long, env = "ROOKERY_DEVICE", value_name = "DEVICE")]
     pub device: Option<String>,
-    /// Compute in this precision: auto, f32, and with libtorch bf16 and f16. [default: auto, the fastest]
+    /// Compute in this precision: auto (the fastest), f32, f16 on a GPU that has it, and with libtorch bf16.
+    /// [default: auto]
     #[arg(long, env = "ROOKERY_PRECISION", value_name = "KIND")]
     pub precision: Option<String>,
     /// Without a GPU, compute a batch with this many processor threads. [default: all cores]

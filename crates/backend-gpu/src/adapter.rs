@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::LazyLock;
 
+use rookery_common::text::quantity;
 use rookery_engine::BackendError;
 
 use crate::advice::driver_advice;
@@ -79,7 +80,8 @@ pub(crate) fn adapter(number: usize) -> Result<(wgpu::Adapter, GpuAdapter), Back
                 driver_advice()
             ),
             count => format!(
-                "RK-0302: device gpu:{number} cannot be used: this machine has {count} GPUs, counted from 0"
+                "RK-0302: device gpu:{number} cannot be used: this machine has {}, counted from 0",
+                quantity(count, "GPU")
             ),
         }));
     }

@@ -58,8 +58,7 @@ impl ApiError {
         Self::Unexpected {
             status,
             detail: format!(
-                "{what}; it did not come from a coordinator, but from a proxy or another program at \
-                 its address"
+                "it did not come from a coordinator, but from a proxy or another program at its address: {what}"
             ),
             retry_after,
         }

@@ -96,6 +96,9 @@ impl Syzygy {
         // Tables of some kinds of pieces need not be there.
         let missing = matches!(error, SyzygyError::MissingTable { .. });
         if !missing && !self.told.swap(true, Ordering::Relaxed) {
+            let error = error.to_string();
+            // Some of these errors print a backtrace, too.
+            let error = error.lines().next().unwrap_or_default();
             tracing::warn!("an endgame table cannot be used, games are played on: {error}");
         }
     }

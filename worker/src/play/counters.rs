@@ -15,8 +15,10 @@ pub struct Counters {
     pub cache_hits: AtomicU64,
     /// Positions searched.
     pub positions: AtomicU64,
-    /// Games that ended.
+    /// Games that ended, but for those of audits.
     pub games: AtomicU64,
+    /// Games of other contributors that were searched again.
+    pub audits: AtomicU64,
     /// Batches evaluated.
     pub batches: AtomicU64,
 }

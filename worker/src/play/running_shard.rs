@@ -1,6 +1,7 @@
 //! A shard of a job being played: a pool, its batches and their answers.
 
 use rookery_common::ids::{ContentHash, JobId};
+use rookery_common::protocol::jobs::WorkKind;
 use rookery_engine::{Batch, Evaluations, EvaluatorError, GamePool, Progress};
 
 use super::GameSink;
@@ -104,9 +105,11 @@ impl RunningShard {
             watched.note(self.pool.games_in_hand());
         }
         let (now, before) = (self.pool.progress(), self.reported);
-        counters
-            .games
-            .fetch_add(now.finished - before.finished, Relaxed);
+        let ended = match self.work.job.work.kind() {
+            WorkKind::Audit => &counters.audits,
+            WorkKind::SelfPlay | WorkKind::Puzzles | WorkKind::Match => &counters.games,
+        };
+        ended.fetch_add(now.finished - before.finished, Relaxed);
         counters
             .positions
             .fetch_add(now.positions - before.positions, Relaxed);

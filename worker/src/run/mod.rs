@@ -130,6 +130,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     }
     let retry = Retry::new(RetryPolicy::default(), shutdown.clone());
     let client = Client::new(settings.server.clone())?;
+    tracing::info!("connecting to {}", settings.server);
     let Some(login) = login::log_in(&settings, client, &retry).await? else {
         return Ok(());
     };

@@ -76,10 +76,12 @@ async fn logged(shared: &Shared) {
 
 async fn hourly(shared: &Shared) {
     loop {
-        let (before, since) = (shared.status.uploaded(), Instant::now());
+        let (status, since) = (&shared.status, Instant::now());
+        let (before, counts) = (status.uploaded(), status.counts());
         tokio::time::sleep(SUMMED_UP).await;
-        let uploaded = shared.status.uploaded().since(before);
-        let given = summary::given(uploaded, since.elapsed());
+        let uploaded = status.uploaded().since(before);
+        let positions = status.counts().positions - counts.positions;
+        let given = summary::given(uploaded, positions, since.elapsed());
         tracing::info!("uploaded in the last hour: {given}");
         summary::log_account(shared).await;
     }

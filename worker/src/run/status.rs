@@ -47,11 +47,7 @@ pub(super) struct Uploaded {
 impl Uploaded {
     /// Games, and audits if there are any.
     pub(super) fn words(self) -> String {
-        let games = quantity(self.games, "game");
-        match self.audits {
-            0 => games,
-            audits => format!("{games}, {}", quantity(audits, "audit")),
-        }
+        games_and_audits(self.games, self.audits)
     }
 
     /// What was acknowledged after `earlier`.
@@ -191,8 +187,8 @@ impl Status {
         let next = *lock(&self.next_upload);
         let left = next.map(|next| next.saturating_duration_since(Instant::now()).as_secs());
         let full = match left {
-            Some(seconds @ 0..120) => format!(", next in {seconds} s"),
-            Some(seconds) => format!(", next in {} min", seconds / 60),
+            Some(seconds @ 0..120) => format!(", next within {seconds} s"),
+            Some(seconds) => format!(", next within {} min", seconds.div_ceil(60)),
             None => String::new(),
         };
         [full, String::new()]
@@ -209,7 +205,8 @@ impl Status {
     /// What is played and how fast, the longest text first.
     fn played(&self) -> Vec<String> {
         let [full, short] = self.now();
-        let games = quantity(self.counters.games.load(Relaxed), "game");
+        let Counters { games, audits, .. } = &*self.counters;
+        let games = games_and_audits(games.load(Relaxed), audits.load(Relaxed));
         let positions = f64::from_bits(self.positions.load(Relaxed));
         let evals = f64::from_bits(self.evals.load(Relaxed));
         vec![
@@ -253,6 +250,14 @@ pub(super) fn networks(job: &Job) -> Vec<String> {
         .collect()
 }
 
+fn games_and_audits(games: u64, audits: u64) -> String {
+    let games = quantity(games, "game");
+    match audits {
+        0 => games,
+        audits => format!("{games}, {}", quantity(audits, "audit")),
+    }
+}
+
 fn is_tried_again<T>(answer: &Result<T, ApiError>) -> bool {
     let error = answer.as_ref().err();
     error.is_some_and(|error| error.remedy() == Remedy::Retry)
@@ -276,7 +281,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
     evaluations: u64,
-    positions: u64,
+    pub(super) positions: u64,
 }
 
 #[cfg(test)]
@@ -325,15 +330,16 @@ mod tests {
         let before = status.counts();
         status.set_job(&job);
         status.counters.games.fetch_add(5, Relaxed);
+        status.counters.audits.fetch_add(1, Relaxed);
         status.counters.evaluations.fetch_add(1000, Relaxed);
         status.measure(before, 2.0);
         status.set_next_upload(Duration::from_secs(300));
         let [played, uploaded] = lines(&status);
         assert_eq!(
             played,
-            "main self-play #0 | 5 games, 0 positions/s, 500 evals/s"
+            "main self-play #0 | 5 games, 1 audit, 0 positions/s, 500 evals/s"
         );
-        assert_eq!(uploaded, "uploaded 0 games in 0 chunks, next in 4 min");
+        assert_eq!(uploaded, "uploaded 0 games in 0 chunks, next within 5 min");
     }
 
     #[test]
@@ -384,7 +390,7 @@ mod tests {
             retry_after: None,
         }));
         let [_, uploaded] = lines(&status);
-        assert!(uploaded.contains("in 0 chunks, next in"), "{uploaded}");
+        assert!(uploaded.contains("in 0 chunks, next within"), "{uploaded}");
     }
 
     /// The status of a fast machine that has played for long.

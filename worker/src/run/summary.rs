@@ -15,10 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Shown of a reason at most.
 const REASON_CHARS: usize = 400;
 
-/// What was given in some time, and how many games an hour that makes.
-pub(super) fn given(uploaded: Uploaded, time: Duration) -> String {
-    let speed = uploaded.games as f64 / time.as_secs_f64().max(1.0) * 3600.0;
-    format!("{} ({speed:.0} games/h)", uploaded.words())
+/// What was given in some time, and how many positions an hour were searched for it: games of puzzles are short.
+pub(super) fn given(uploaded: Uploaded, positions: u64, time: Duration) -> String {
+    let speed = positions as f64 / time.as_secs_f64().max(1.0) * 3600.0;
+    format!("{} ({speed:.0} positions/h)", uploaded.words())
 }
 
 /// Logs what the coordinator has counted, if it says so in time.
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn games_an_hour_follow_from_the_time() {
+    fn positions_an_hour_follow_from_the_time() {
         let uploaded = Uploaded {
             games: 30,
             audits: 1,
@@ -134,8 +134,8 @@ mod tests {
         };
         let half_an_hour = Duration::from_secs(1800);
         assert_eq!(
-            given(uploaded, half_an_hour),
-            "30 games, 1 audit (60 games/h)"
+            given(uploaded, 3000, half_an_hour),
+            "30 games, 1 audit (6000 positions/h)"
         );
     }
 

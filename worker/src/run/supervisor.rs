@@ -452,7 +452,8 @@ pub(super) async fn log_summary(shared: &Shared, sent: Drained) {
     if uploaded.chunks > 0 && !shared.shutdown.has_reached(Phase::Stopping) {
         summary::log_account(shared).await;
     }
-    let uploaded = summary::given(uploaded, shared.begun.elapsed());
+    let positions = shared.status.counts().positions;
+    let uploaded = summary::given(uploaded, positions, shared.begun.elapsed());
     match (sent, kept) {
         (Drained::All, 0) => tracing::info!("ended; uploaded: {uploaded}"),
         _ => tracing::warn!(

@@ -71,8 +71,10 @@ pub fn talk<N: Networks + 'static>(
     } else {
         GRACE
     };
+    // A network that is still being fetched needs no word.
+    let searched = session.current.is_some();
     drop(session);
-    if ended.recv_timeout(grace) == Err(RecvTimeoutError::Timeout) {
+    if ended.recv_timeout(grace) == Err(RecvTimeoutError::Timeout) && searched {
         tracing::warn!("the search did not end in time");
     }
     Ok(())
@@ -191,7 +193,7 @@ impl Session {
         self.end_search();
         let control = Arc::new(Control::default());
         let counts = go.perft.is_some();
-        self.counted |= counts;
+        self.counted = counts || (self.counted && self.searches.load(Ordering::Acquire) > 0);
         self.current = Some(Running {
             control: Arc::clone(&control),
             counts,
