@@ -33,7 +33,10 @@
 //! | 24 alive | server | nothing; every five seconds without another frame |
 //!
 //! A client may have several batches in flight. Answers come in any order. When too many are in flight the server reads
-//! nothing more from this client until some are answered, and TCP holds the client back.
+//! nothing more from this client until some are answered, and TCP holds the client back. Requests for networks count as
+//! batches do. A client that does not read a frame within 30 s is disconnected.
+//!
+//! A client has one request for a network open at a time. A reply that it has not asked for ends the connection.
 //!
 //! At `remotes://` all of this is inside TLS 1.2 or 1.3, and the client begins with its handshake. A server that speaks
 //! TLS sends `refused` in plain to a client that has sent nothing in the time for a greeting. At `remote://` the token

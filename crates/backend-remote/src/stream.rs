@@ -31,6 +31,8 @@ pub(crate) struct WriteHalf {
     session: Option<Session>,
     /// What is encrypted and not sent yet.
     outgoing: Vec<u8>,
+    /// How long one call of [`WriteHalf::write_all`] may take.
+    time: Duration,
 }
 
 /// What is received by TLS.
@@ -40,12 +42,13 @@ struct Encrypted {
     received: Cursor<Vec<u8>>,
 }
 
-/// A connection in plain.
-pub(crate) fn plain(socket: &Arc<TcpStream>) -> (ReadHalf, WriteHalf) {
-    halves(socket, None)
+/// A connection in plain. Each write may take `write_time`.
+pub(crate) fn plain(socket: &Arc<TcpStream>, write_time: Duration) -> (ReadHalf, WriteHalf) {
+    halves(socket, None, write_time)
 }
 
-/// Shakes hands; after that the connection is encrypted. It takes no longer than `time`, however slowly the peer sends.
+/// Shakes hands; after that the connection is encrypted. The handshake takes no longer than `time`, however slowly the
+/// peer sends or reads. Each later write may take `write_time`.
 ///
 /// # Errors
 ///
@@ -55,6 +58,7 @@ pub(crate) fn encrypted(
     socket: &Arc<TcpStream>,
     mut connection: Connection,
     time: Duration,
+    write_time: Duration,
 ) -> Result<(ReadHalf, WriteHalf), ConnectionError> {
     let deadline = Instant::now() + time;
     let mut received = Cursor::default();
@@ -64,7 +68,7 @@ pub(crate) fn encrypted(
         while connection.wants_write() {
             connection.write_tls(&mut outgoing)?;
         }
-        (&**socket).write_all(&outgoing)?;
+        send_all(socket, &outgoing, deadline)?;
         if !connection.is_handshaking() {
             break;
         }
@@ -82,21 +86,26 @@ pub(crate) fn encrypted(
             // The peer learns why, if it still listens.
             let mut alert = Vec::new();
             let _ = connection.write_tls(&mut alert);
-            let _ = (&**socket).write_all(&alert);
+            let _ = send_all(socket, &alert, deadline);
             return Err(error.into());
         }
     }
     let session = Arc::new(Mutex::new(connection));
     let tls = Encrypted { session, received };
-    Ok(halves(socket, Some(tls)))
+    Ok(halves(socket, Some(tls), write_time))
 }
 
-fn halves(socket: &Arc<TcpStream>, tls: Option<Encrypted>) -> (ReadHalf, WriteHalf) {
+fn halves(
+    socket: &Arc<TcpStream>,
+    tls: Option<Encrypted>,
+    write_time: Duration,
+) -> (ReadHalf, WriteHalf) {
     let session = tls.as_ref().map(|tls| Arc::clone(&tls.session));
     let write = WriteHalf {
         socket: Arc::clone(socket),
         session,
         outgoing: Vec::new(),
+        time: write_time,
     };
     let socket = Arc::clone(socket);
     (ReadHalf { socket, tls }, write)
@@ -135,10 +144,16 @@ impl ReadHalf {
 }
 
 impl WriteHalf {
-    /// Writes all bytes.
+    /// Writes all bytes. The time limit is for all of them together, so a peer that reads a few bytes now and then
+    /// does not extend it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TimedOut`] if the peer has not read enough in time.
     pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let deadline = Instant::now() + self.time;
         let Some(session) = &self.session else {
-            return (&*self.socket).write_all(bytes);
+            return send_all(&self.socket, bytes, deadline);
         };
         while !bytes.is_empty() {
             self.outgoing.clear();
@@ -151,7 +166,7 @@ impl WriteHalf {
                     session.write_tls(&mut self.outgoing)?;
                 }
             }
-            (&*self.socket).write_all(&self.outgoing)?;
+            send_all(&self.socket, &self.outgoing, deadline)?;
         }
         Ok(())
     }
@@ -196,5 +211,55 @@ fn receive(socket: &TcpStream, buffer: &mut [u8], deadline: Option<Instant>) -> 
             }
             done => return done,
         }
+    }
+}
+
+/// Writes all bytes to the socket before the deadline.
+fn send_all(socket: &TcpStream, mut bytes: &[u8], deadline: Instant) -> io::Result<()> {
+    let mut stream = socket;
+    while !bytes.is_empty() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        socket.set_write_timeout(Some(left))?;
+        match stream.write(bytes) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            // Systems name an expired timeout differently.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_peer_that_reads_slowly_does_not_extend_the_time_of_a_write() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let socket = Arc::new(listener.accept().unwrap().0);
+        let trickling = thread::spawn(move || {
+            // At most 16 MB/s.
+            while let Ok(1..) = peer.read(&mut [0; 16 << 10]) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let (_, mut writer) = plain(&socket, Duration::from_millis(50));
+        // More than the buffers of both sockets hold, so that the peer decides when it is written.
+        let error = writer.write_all(&vec![0; 64 << 20]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        socket.shutdown(std::net::Shutdown::Both).unwrap();
+        trickling.join().unwrap();
     }
 }

@@ -22,7 +22,7 @@ const CONNECT_TIME: Duration = Duration::from_secs(3);
 const GREETING_TIME: Duration = Duration::from_secs(10);
 /// How long a frame may take.
 const FRAME_TIME: Duration = Duration::from_secs(30);
-/// How long the server may not read what is written to it.
+/// How long writing a frame may take: the server reads nothing while too many batches are in flight.
 const WRITE_TIME: Duration = Duration::from_secs(300);
 
 /// A device of another machine, and what its clients need.
@@ -60,12 +60,11 @@ impl RemoteDevice {
         };
         let socket = Arc::new(connect(&self.address)?);
         socket.set_nodelay(true)?;
-        socket.set_write_timeout(Some(WRITE_TIME))?;
         let (read, mut writer) = match tls {
-            None => stream::plain(&socket),
+            None => stream::plain(&socket, WRITE_TIME),
             Some((config, name)) => {
                 let session = ClientConnection::new(config, name)?;
-                stream::encrypted(&socket, session.into(), GREETING_TIME)?
+                stream::encrypted(&socket, session.into(), GREETING_TIME, WRITE_TIME)?
             }
         };
         let mut reader = FrameReader::new(read, FRAME_TIME);

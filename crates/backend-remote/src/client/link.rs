@@ -35,8 +35,8 @@ pub(super) struct Link {
     socket: Arc<TcpStream>,
     /// Where one thread at a time writes a frame.
     writer: Mutex<WriteHalf>,
-    /// What the server says of a network. One is negotiated at a time.
-    negotiation: Mutex<Receiver<NetworkReply>>,
+    /// Held while a network is negotiated: one at a time.
+    negotiation: Mutex<()>,
 }
 
 /// What the thread that reads and those that ask share.
@@ -47,6 +47,8 @@ struct LinkState(Mutex<Pending>);
 struct Pending {
     next: u32,
     parts: HashMap<u32, PendingPart>,
+    /// Where the one reply about a network goes that the server owes now.
+    network: Option<Sender<NetworkReply>>,
     /// When a part was answered last.
     answered: Option<Instant>,
     /// Why the connection is lost.
@@ -59,6 +61,13 @@ impl Pending {
         let oldest = self.parts.values().map(|part| part.sent).min();
         let since = oldest.max(self.answered).filter(|_| oldest.is_some());
         since.is_some_and(|since| now.saturating_duration_since(since) > ANSWER_TIME)
+    }
+
+    /// Notes that the connection is lost. Whoever waits learns that nothing comes any more.
+    fn lose(&mut self, why: String) {
+        self.lost.get_or_insert(why);
+        self.parts.clear();
+        self.network = None;
     }
 }
 
@@ -104,24 +113,21 @@ impl Link {
             offer,
         } = device.connect()?;
         let shared = Arc::new(LinkState::default());
-        let (to_negotiation, negotiation) = channel();
         let reading = thread::Builder::new().name("device-reader".to_owned());
         reading.spawn({
             let (shared, socket) = (Arc::clone(&shared), Arc::clone(&socket));
             move || {
-                let why = read_all(&mut reader, &shared, &to_negotiation).to_string();
-                // Who writes now fails, who waits learns that nothing comes any more.
+                let why = read_all(&mut reader, &shared).to_string();
+                // Writes fail from now on.
                 let _ = socket.shutdown(Shutdown::Both);
-                let mut pending = shared.lock();
-                pending.lost.get_or_insert(why);
-                pending.parts.clear();
+                shared.lock().lose(why);
             }
         })?;
         let link = Self {
             shared,
             writer: Mutex::new(writer),
             socket,
-            negotiation: Mutex::new(negotiation),
+            negotiation: Mutex::default(),
         };
         Ok((link, offer))
     }
@@ -143,9 +149,7 @@ impl Link {
 
     /// Gives the connection up for this reason.
     fn close(&self, why: &str) {
-        let mut pending = self.shared.lock();
-        pending.lost.get_or_insert_with(|| why.to_owned());
-        pending.parts.clear();
+        self.shared.lock().lose(why.to_owned());
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
@@ -156,18 +160,20 @@ impl Link {
         hash: ContentHash,
         file: &[u8],
     ) -> Result<(u32, Precision), NetworkError> {
-        let replies = self.negotiation.lock();
-        let replies = replies.unwrap_or_else(PoisonError::into_inner);
+        let turn = self.negotiation.lock();
+        let _turn = turn.unwrap_or_else(PoisonError::into_inner);
         let length = file.len() as u64;
+        let mut expected = self.expect_reply()?;
         self.write(Request::Network { hash, length })
             .map_err(NetworkError::Lost)?;
-        let mut reply = self.reply(&replies)?;
+        let mut reply = self.reply(&expected)?;
         if let NetworkReply::Send = reply {
+            expected = self.expect_reply()?;
             for data in file.chunks(DATA_BYTES) {
                 self.write(Request::Data(data))
                     .map_err(NetworkError::Lost)?;
             }
-            reply = self.reply(&replies)?;
+            reply = self.reply(&expected)?;
         }
         match reply {
             NetworkReply::Ready { network, precision } => {
@@ -187,8 +193,19 @@ impl Link {
         }
     }
 
-    fn reply(&self, replies: &Receiver<NetworkReply>) -> Result<NetworkReply, NetworkError> {
-        replies.recv_timeout(LOAD_TIME).map_err(|error| {
+    /// Allows the server one reply about a network. Call this before what the reply answers is written.
+    fn expect_reply(&self) -> Result<Receiver<NetworkReply>, NetworkError> {
+        let (to, expected) = channel();
+        let mut pending = self.shared.lock();
+        if let Some(why) = &pending.lost {
+            return Err(NetworkError::Lost(why.clone()));
+        }
+        pending.network = Some(to);
+        Ok(expected)
+    }
+
+    fn reply(&self, expected: &Receiver<NetworkReply>) -> Result<NetworkReply, NetworkError> {
+        expected.recv_timeout(LOAD_TIME).map_err(|error| {
             if error == RecvTimeoutError::Timeout {
                 self.close(&ConnectionError::Unanswered(LOAD_TIME).to_string());
             }
@@ -246,16 +263,10 @@ impl Drop for Link {
 }
 
 /// Hands out what the server says; gives why that ends.
-fn read_all(
-    reader: &mut FrameReader,
-    shared: &LinkState,
-    to_negotiation: &Sender<NetworkReply>,
-) -> ConnectionError {
+fn read_all(reader: &mut FrameReader, shared: &LinkState) -> ConnectionError {
     loop {
         let read = reader.next(Some(SILENCE), MAX_REPLY);
-        let handed = read.and_then(|(kind, payload)| {
-            hand_out(Reply::read(kind, payload)?, shared, to_negotiation)
-        });
+        let handed = read.and_then(|(kind, payload)| hand_out(Reply::read(kind, payload)?, shared));
         if let Err(error) = handed {
             return error;
         }
@@ -265,16 +276,18 @@ fn read_all(
     }
 }
 
-fn hand_out(
-    reply: Reply<'_>,
-    shared: &LinkState,
-    to_negotiation: &Sender<NetworkReply>,
-) -> Result<(), ConnectionError> {
+fn hand_out(reply: Reply<'_>, shared: &LinkState) -> Result<(), ConnectionError> {
+    let unasked = || ConnectionError::protocol("an answer to nothing that was asked");
     let part = |id: u32| {
         let mut pending = shared.lock();
         pending.answered = Some(Instant::now());
-        let part = pending.parts.remove(&id);
-        part.ok_or_else(|| ConnectionError::protocol("an answer to nothing that was asked"))
+        pending.parts.remove(&id).ok_or_else(unasked)
+    };
+    // Each reply uses up the one that was expected, so a server cannot fill this machine's memory with others.
+    let about_network = |reply: NetworkReply| {
+        let to = shared.lock().network.take().ok_or_else(unasked)?;
+        let _ = to.send(reply);
+        Ok(())
     };
     // The caller may have given up: then the answer is dropped.
     match reply {
@@ -287,12 +300,12 @@ fn hand_out(
             let part = part(id)?;
             let _ = part.to.send((part.index, Err(why)));
         }
-        Reply::Send => drop(to_negotiation.send(NetworkReply::Send)),
+        Reply::Send => return about_network(NetworkReply::Send),
         Reply::Ready { network, precision } => {
-            drop(to_negotiation.send(NetworkReply::Ready { network, precision }));
+            return about_network(NetworkReply::Ready { network, precision });
         }
         Reply::Failed { passing, why } => {
-            drop(to_negotiation.send(NetworkReply::Failed { passing, why }));
+            return about_network(NetworkReply::Failed { passing, why });
         }
         Reply::Refused(why) => return Err(ConnectionError::Refused(why)),
         Reply::Alive => {}
@@ -306,6 +319,59 @@ fn hand_out(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::{eventually, liar};
+
+    /// Replies about a network, which the client may not have asked for.
+    fn network_replies() -> [Reply<'static>; 3] {
+        [
+            Reply::Send,
+            Reply::Ready {
+                network: 7,
+                precision: "f32".to_owned(),
+            },
+            Reply::Failed {
+                passing: true,
+                why: "w".repeat(1000),
+            },
+        ]
+    }
+
+    /// Why the connection is lost to a server that says this after its greeting, and that after the first request.
+    /// `ask` is what the client does meanwhile.
+    fn loss(greeted: Vec<u8>, answer: Vec<u8>, ask: impl FnOnce(&Link)) -> String {
+        let (address, lying) = liar(vec![greeted, answer]);
+        let (link, _) = Link::open(&RemoteDevice::new(address)).unwrap();
+        ask(&link);
+        eventually("the connection is lost", || link.lost().is_some());
+        let why = link.lost().unwrap();
+        drop(link);
+        lying.join().unwrap();
+        why
+    }
+
+    #[test]
+    fn replies_about_networks_that_were_not_asked_for_end_the_connection() {
+        let end = Reply::Refused("the end".to_owned()).to_frame();
+        for reply in network_replies() {
+            let unasked = [reply.to_frame(), end.clone()].concat();
+            let why = loss(unasked, Vec::new(), |_| {});
+            assert!(why.contains("nothing that was asked"), "{reply:?}: {why}");
+        }
+    }
+
+    #[test]
+    fn a_request_for_a_network_has_one_reply() {
+        let end = Reply::Refused("the end".to_owned()).to_frame();
+        let [_, ready, _] = network_replies();
+        for reply in network_replies() {
+            let two = [ready.to_frame(), reply.to_frame(), end.clone()].concat();
+            let why = loss(Vec::new(), two, |link| {
+                let (network, precision) = link.load(ContentHash::of(b"file"), b"file").unwrap();
+                assert_eq!((network, precision), (7, Precision::F32));
+            });
+            assert!(why.contains("nothing that was asked"), "{reply:?}: {why}");
+        }
+    }
 
     #[test]
     fn a_device_that_answers_nothing_is_stuck_and_a_slow_one_is_not() {

@@ -1,11 +1,11 @@
-//! How much of one client may be in flight.
+//! How many requests of one client may be in flight, and how many bytes.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// Batches and their bytes, with those of their answers.
+/// Requests without a written answer, and the bytes of requests and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct InFlight {
-    pub(super) batches: usize,
+    pub(super) requests: usize,
     pub(super) bytes: usize,
 }
 
@@ -17,7 +17,7 @@ pub(super) struct Budget {
     freed: Condvar,
 }
 
-/// Room for one batch, until its answer has been written.
+/// Room for one request, until its answer has been written.
 #[derive(Debug)]
 pub(super) struct Permit {
     budget: Arc<Budget>,
@@ -33,16 +33,16 @@ impl Budget {
         })
     }
 
-    /// Waits until there is room. A single batch may have any size.
+    /// Waits until there is room. A single request may have any size.
     pub(super) fn acquire(self: &Arc<Self>, bytes: usize) -> Permit {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = |used: &mut InFlight| {
-            let fits = used.batches < self.most.batches && used.bytes + bytes <= self.most.bytes;
-            used.batches > 0 && !fits
+            let fits = used.requests < self.most.requests && used.bytes + bytes <= self.most.bytes;
+            used.requests > 0 && !fits
         };
         let used = self.freed.wait_while(used, is_full);
         let mut used = used.unwrap_or_else(PoisonError::into_inner);
-        used.batches += 1;
+        used.requests += 1;
         used.bytes += bytes;
         Permit {
             budget: Arc::clone(self),
@@ -60,7 +60,7 @@ impl Drop for Permit {
     fn drop(&mut self) {
         let used = self.budget.used.lock();
         let mut used = used.unwrap_or_else(PoisonError::into_inner);
-        used.batches -= 1;
+        used.requests -= 1;
         used.bytes -= self.bytes;
         self.budget.freed.notify_one();
     }
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn who_has_too_much_in_flight_waits_for_an_answer() {
         let budget = Budget::new(InFlight {
-            batches: 2,
+            requests: 2,
             bytes: 100,
         });
         // The first is let in whatever its size, so that nothing is too large for ever.
@@ -88,7 +88,7 @@ mod tests {
         drop(first);
         let third = waiting.join().unwrap();
         let expected = InFlight {
-            batches: 1,
+            requests: 1,
             bytes: 50,
         };
         assert_eq!(budget.used(), expected);

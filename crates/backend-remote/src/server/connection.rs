@@ -1,7 +1,14 @@
 //! One client of a server.
 //!
 //! The thread that reads knows what the client may do. A second one writes, so that a client that reads slowly holds up
-//! nobody but itself.
+//! nobody but itself. Both are joined by a budget: every request takes a permit before it is obeyed or answered, and
+//! gives it back when its answer is written. The reader waits for permits. When the writer ends, the queued answers are
+//! dropped with their permits, so the reader ends, too.
+//!
+//! ```text
+//! client --> reader --batch, permit--> queue of the network --answer, permit--\
+//!               \----- answer about a network, permit -------------------------> writer --> client
+//! ```
 
 use std::collections::HashMap;
 use std::net::{Shutdown, TcpStream};
@@ -14,7 +21,7 @@ use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_engine::BackendError;
 use rustls::ServerConnection;
 
-use super::budget::{Budget, InFlight};
+use super::budget::{Budget, InFlight, Permit};
 use super::networks::UsedNetwork;
 use super::queue::{Answer, Outgoing, WaitingBatch};
 use super::{ClientSlot, Shared};
@@ -31,7 +38,6 @@ type Result<T> = std::result::Result<T, ConnectionError>;
 pub(super) fn serve(socket: &Arc<TcpStream>, shared: &Arc<Shared>, number: u64) -> Result<()> {
     let limits = shared.options.limits;
     socket.set_nodelay(true)?;
-    socket.set_write_timeout(Some(limits.write_time))?;
     let (read, mut writer) = open(socket, shared)?;
     let mut reader = FrameReader::new(read, limits.frame_time);
     greet(&mut writer, &mut reader, shared)?;
@@ -60,7 +66,7 @@ pub(super) fn serve(socket: &Arc<TcpStream>, shared: &Arc<Shared>, number: u64) 
     let client = Client {
         shared,
         budget: Budget::new(InFlight {
-            batches: limits.batches_in_flight,
+            requests: limits.batches_in_flight,
             bytes: limits.bytes_in_flight,
         }),
         outgoing,
@@ -72,16 +78,22 @@ pub(super) fn serve(socket: &Arc<TcpStream>, shared: &Arc<Shared>, number: u64) 
 
 /// Shakes hands with the client, where the device speaks TLS.
 fn open(socket: &Arc<TcpStream>, shared: &Shared) -> Result<(ReadHalf, WriteHalf)> {
+    let limits = shared.options.limits;
     let Some(certificate) = &shared.options.certificate else {
-        return Ok(stream::plain(socket));
+        return Ok(stream::plain(socket, limits.write_time));
     };
     let session = ServerConnection::new(certificate.config())?;
-    let opened = stream::encrypted(socket, session.into(), shared.options.limits.greeting_time);
+    let opened = stream::encrypted(
+        socket,
+        session.into(),
+        limits.greeting_time,
+        limits.write_time,
+    );
     if let Err(ConnectionError::Silent(_)) = opened {
         // A client of TLS speaks first. This one waits for a greeting.
         let why = "it speaks TLS: write remotes://HOST:PORT, with --device-ca for a certificate of its own";
         write(
-            &mut stream::plain(socket).1,
+            &mut stream::plain(socket, limits.write_time).1,
             &Reply::Refused(why.to_owned()),
         )?;
         return Err(ConnectionError::protocol("it speaks no TLS"));
@@ -171,7 +183,8 @@ impl Client<'_> {
                 None => Ok(()),
             });
             if let Err(error) = done {
-                self.say(&Reply::Refused(error.to_string()));
+                // It is the only one, so it needs no permit, and no answer holds it up.
+                self.queue(Reply::Refused(error.to_string()).to_frame(), None);
                 return Err(error);
             }
         }
@@ -215,7 +228,7 @@ impl Client<'_> {
         let most = self.shared.options.limits.networks_of_client;
         if self.networks.len() >= most {
             let why = format!("a client may use {most} networks at once");
-            self.say(&Reply::Failed {
+            self.answer(&Reply::Failed {
                 passing: false,
                 why,
             });
@@ -229,7 +242,7 @@ impl Client<'_> {
             let what = format!("a network of {length} bytes, allowed is 1 to {MAX_FILE_BYTES}");
             return Err(ConnectionError::protocol(what));
         }
-        self.say(&Reply::Send);
+        self.answer(&Reply::Send);
         Ok(Some((hash, length)))
     }
 
@@ -256,13 +269,16 @@ impl Client<'_> {
                 return Err(ConnectionError::Refused(why.to_owned()));
             }
         }
-        match networks.load(hash, &upload.bytes) {
+        let loaded = networks.load(hash, &upload.bytes);
+        // All clients share the room for uploads, and the answer may wait for this one.
+        drop(upload);
+        match loaded {
             Ok(used) => self.ready(used),
             Err(error) => {
                 tracing::warn!("network {} is not served: {error}", hash.short());
                 let passing = matches!(error, BackendError::OutOfMemory(_));
                 let why = error.to_string();
-                self.say(&Reply::Failed { passing, why });
+                self.answer(&Reply::Failed { passing, why });
             }
         }
         Ok(())
@@ -273,18 +289,96 @@ impl Client<'_> {
         self.next_network = network.wrapping_add(1);
         let precision = used.served().network.precision().name().to_owned();
         self.networks.insert(network, used);
-        self.say(&Reply::Ready { network, precision });
+        self.answer(&Reply::Ready { network, precision });
     }
 
-    fn say(&self, reply: &Reply<'_>) {
+    /// Answers a request for a network as soon as there is room for the answer.
+    fn answer(&self, reply: &Reply<'_>) {
+        let frame = reply.to_frame();
+        let permit = self.budget.acquire(frame.len());
+        self.queue(frame, Some(permit));
+    }
+
+    fn queue(&self, frame: Vec<u8>, permit: Option<Permit>) {
         // If the writer has ended, so has the connection, which the reader notices.
-        let _ = self.outgoing.send(Outgoing {
-            frame: reply.to_frame(),
-            permit: None,
-        });
+        let _ = self.outgoing.send(Outgoing { frame, permit });
     }
 }
 
 fn unknown_network(network: u32) -> ConnectionError {
     ConnectionError::protocol(format!("a network {network} that the client does not use"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::TcpListener;
+    use std::num::NonZeroUsize;
+    use std::sync::Mutex;
+    use std::sync::atomic::AtomicBool;
+
+    use rookery_backend_cpu::CpuBackend;
+    use rookery_engine::Precision;
+
+    use super::*;
+    use crate::server::networks::Networks;
+    use crate::server::{Counters, ServerOptions};
+    use crate::tests::{LONG, eventually};
+
+    /// A server that allows a client no network, so that each request for one is answered by a failure.
+    fn shared() -> Shared {
+        let backend = Arc::new(CpuBackend::new(Precision::F32).unwrap());
+        let mut options = ServerOptions::default();
+        options.limits.networks_of_client = 0;
+        let counters = Arc::<Counters>::default();
+        let (offered, counting) = (options.clone(), Arc::clone(&counters));
+        let networks = Networks::new(backend.clone(), NonZeroUsize::MIN, offered, counting);
+        Shared {
+            backend,
+            networks,
+            options,
+            counters,
+            clients: Arc::default(),
+            open: Mutex::default(),
+            is_stopped: AtomicBool::new(false),
+        }
+    }
+
+    #[test]
+    fn the_reader_waits_while_answers_are_not_written_and_ends_with_the_writer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let socket = Arc::new(listener.accept().unwrap().0);
+        let mut reader = FrameReader::new(stream::plain(&socket, LONG).0, LONG);
+        let shared = shared();
+        let budget = Budget::new(InFlight {
+            requests: 3,
+            bytes: 1 << 20,
+        });
+        // Nothing is written, as to a client that reads nothing.
+        let (outgoing, frames) = channel();
+        let client = Client {
+            shared: &shared,
+            budget: Arc::clone(&budget),
+            outgoing,
+            networks: HashMap::new(),
+            next_network: 0,
+        };
+        let (hash, length) = (ContentHash::of(b"x"), 1000);
+        let request = Request::Network { hash, length }.to_frame();
+        peer.write_all(&request.repeat(20)).unwrap();
+        peer.shutdown(Shutdown::Write).unwrap();
+        thread::scope(|scope| {
+            let serving = scope.spawn(|| client.serve(&mut reader));
+            eventually("there is no room, or all is read", || {
+                budget.used().requests == 3 || serving.is_finished()
+            });
+            // Not an assertion in here: a failed one would wait for the thread.
+            let is_held_back = !serving.is_finished();
+            drop(frames);
+            serving.join().unwrap().unwrap();
+            assert!(is_held_back, "20 answers were queued");
+        });
+        assert_eq!(budget.used(), InFlight::default());
+    }
 }

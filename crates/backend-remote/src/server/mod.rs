@@ -55,7 +55,7 @@ pub struct Limits {
     pub networks: usize,
     /// Networks that one client uses at once.
     pub networks_of_client: usize,
-    /// Batches of one client that are not answered.
+    /// Batches and requests for networks of one client that are not answered. More are not read until some are.
     pub batches_in_flight: usize,
     /// Bytes of these with their answers.
     pub bytes_in_flight: usize,
@@ -63,7 +63,7 @@ pub struct Limits {
     pub greeting_time: Duration,
     /// How long a client may take for a frame that it has begun.
     pub frame_time: Duration,
-    /// How long a client may not read what is written to it.
+    /// How long writing one frame may take: clients that read too slowly are disconnected.
     pub write_time: Duration,
     /// Interval of keep-alives on an idle connection.
     pub alive: Duration,

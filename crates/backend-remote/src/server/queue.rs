@@ -12,7 +12,8 @@ use super::budget::Permit;
 use crate::message::Reply;
 use crate::positions::write_evaluations;
 
-/// A frame to be written to a client, and the room that it frees when it is.
+/// A frame to be written to a client, and the room that it frees when it is. Only the last frame of a connection has
+/// none.
 #[derive(Debug)]
 pub(super) struct Outgoing {
     pub(super) frame: Vec<u8>,

@@ -29,7 +29,7 @@ impl Raw {
     fn stranger(server: &Server) -> Self {
         let stream = TcpStream::connect(server.address()).unwrap();
         let reader = FrameReader::new(
-            crate::stream::plain(&Arc::new(stream.try_clone().unwrap())).0,
+            crate::stream::plain(&Arc::new(stream.try_clone().unwrap()), LONG).0,
             LONG,
         );
         let mut raw = Self { stream, reader };
@@ -369,6 +369,58 @@ fn who_reads_no_answers_is_disconnected() {
     let _ = client.stream.shutdown(Shutdown::Both);
     flooding.join().unwrap();
     check_honest(&server);
+}
+
+/// A request for a network. A server that allows a client none answers it with a failure.
+fn network_request() -> Vec<u8> {
+    let (hash, length) = (ContentHash::of(b"x"), 1000);
+    Request::Network { hash, length }.to_frame()
+}
+
+#[test]
+fn who_asks_for_networks_and_reads_no_answers_is_not_read_any_further() {
+    /// More frames than the buffers of both sockets hold in requests and answers: 128 MB.
+    const TOO_MANY: usize = 3 << 20;
+    let mut options = ServerOptions::default();
+    options.limits.networks_of_client = 0;
+    options.limits.write_time = LONG;
+    let server = serve(cpu(), options);
+    let mut client = Raw::known(&server);
+    let frame = network_request();
+    let frames = frame.repeat(1000);
+    // A machine that is too slow for this makes the test weaker, never wrong.
+    let stalled = Duration::from_secs(2);
+    client.stream.set_write_timeout(Some(stalled)).unwrap();
+    let mut sent = 0;
+    while sent < TOO_MANY * frame.len() {
+        match client.stream.write(&frames[sent % frame.len()..]) {
+            Ok(count) => sent += count,
+            Err(_) => break,
+        }
+    }
+    let asked = sent / frame.len();
+    assert!(asked < TOO_MANY, "the server has read or kept everything");
+    // It goes on when the answers are read, and none is lost.
+    let _ = client.stream.shutdown(Shutdown::Write);
+    for _ in 0..asked {
+        assert_eq!(client.next().0, 21);
+    }
+    client.is_closed();
+    eventually("none is left", || server.statistics().clients == 0);
+}
+
+#[test]
+fn who_asks_for_networks_and_reads_no_answers_is_disconnected() {
+    let mut options = ServerOptions::default();
+    options.limits.networks_of_client = 0;
+    options.limits.write_time = Duration::from_millis(100);
+    let server = serve(cpu(), options);
+    let mut client = Raw::known(&server);
+    let frames = network_request().repeat(1000);
+    // Ends when the server has closed the connection.
+    while client.stream.write_all(&frames).is_ok() {}
+    // Its reader has ended as well, although it waited for room.
+    eventually("none is left", || server.statistics().clients == 0);
 }
 
 #[test]

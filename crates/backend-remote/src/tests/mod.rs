@@ -5,9 +5,11 @@ mod hostile;
 mod outages;
 mod tls;
 
-use std::net::TcpListener;
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rookery_backend_cpu::CpuBackend;
@@ -16,10 +18,15 @@ use rookery_engine::dummy::random_batch;
 use rookery_engine::{Backend, Batch, Evaluations, Evaluator as _, Precision};
 use rookery_model::Weights;
 
-use crate::{DeviceToken, RemoteAddress, RemoteBackend, RemoteDevice, Server, ServerOptions};
+use crate::frame::{FrameReader, MAX_REQUEST};
+use crate::message::{Offer, Reply};
+use crate::stream;
+use crate::{
+    DeviceToken, RemoteAddress, RemoteBackend, RemoteDevice, Server, ServerOptions, VERSION,
+};
 
 /// A test gives up after this time.
-const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = Duration::from_secs(120);
 
 fn cpu() -> Arc<dyn Backend> {
     Arc::new(CpuBackend::new(Precision::F32).unwrap())
@@ -73,10 +80,49 @@ fn open(
 }
 
 /// Waits until something is so.
-fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < LONG, "{what}");
-        std::thread::sleep(Duration::from_millis(2));
+        thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// A server for one client. It greets as one should, writes the first of these bytes with its greeting, and each of the
+/// others after one more frame of the client.
+pub(crate) fn liar(answers: Vec<Vec<u8>>) -> (RemoteAddress, thread::JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("remote://{}", listener.local_addr().unwrap());
+    let lie = move |mut stream: TcpStream| -> std::io::Result<()> {
+        let reading = Arc::new(stream.try_clone()?);
+        let mut reader = FrameReader::new(stream::plain(&reading, LONG).0, LONG);
+        let challenge = Reply::Challenge {
+            version: VERSION,
+            wants_token: false,
+            nonce: [0; 32],
+        };
+        let mut welcome = Reply::Welcome(Offer {
+            device: "cpu".to_owned(),
+            precision: "f32".to_owned(),
+            class: "cpu-f32".to_owned(),
+        })
+        .to_frame();
+        stream.write_all(&challenge.to_frame())?;
+        for answer in answers {
+            if reader.next(Some(LONG), MAX_REQUEST).is_err() {
+                return Ok(());
+            }
+            welcome.extend(answer);
+            stream.write_all(&std::mem::take(&mut welcome))?;
+        }
+        // Until the client has had enough.
+        while reader.next(Some(LONG), MAX_REQUEST).is_ok() {}
+        Ok(())
+    };
+    let thread = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        drop(listener);
+        lie(stream).unwrap();
+    });
+    (address.parse().unwrap(), thread)
 }

@@ -1,7 +1,6 @@
 //! Servers that die, come back, or are not what they seem.
 
 use std::io::Write as _;
-use std::net::TcpStream;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
@@ -10,8 +9,7 @@ use rookery_engine::{BackendError, BackendInfo, LoadedNetwork};
 
 use super::clients::GatedBackend;
 use super::*;
-use crate::VERSION;
-use crate::message::{Offer, Reply};
+use crate::message::Reply;
 
 #[test]
 fn a_batch_that_was_under_way_is_computed_by_the_server_that_comes_back() {
@@ -149,48 +147,6 @@ fn an_address_where_no_device_is_served_is_told_so() {
     assert!(error.contains("serve-device"), "{error}");
 }
 
-/// A server that greets as one should, and answers every later frame with this one.
-fn liar(answer: Vec<u8>) -> (RemoteAddress, thread::JoinHandle<()>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("remote://{}", listener.local_addr().unwrap());
-    let lie = move |mut stream: TcpStream| -> std::io::Result<()> {
-        let mut reader = crate::frame::FrameReader::new(
-            crate::stream::plain(&Arc::new(stream.try_clone()?)).0,
-            LONG,
-        );
-        let challenge = Reply::Challenge {
-            version: VERSION,
-            wants_token: false,
-            nonce: [0; 32],
-        };
-        let welcome = Reply::Welcome(Offer {
-            device: "cpu".to_owned(),
-            precision: "f32".to_owned(),
-            class: "cpu-f32".to_owned(),
-        });
-        let ready = Reply::Ready {
-            network: 0,
-            precision: "f32".to_owned(),
-        };
-        stream.write_all(&challenge.to_frame())?;
-        for reply in [welcome.to_frame(), ready.to_frame(), answer] {
-            if reader.next(Some(LONG), crate::frame::MAX_REQUEST).is_err() {
-                return Ok(());
-            }
-            stream.write_all(&reply)?;
-        }
-        // Until the client has had enough.
-        while reader.next(Some(LONG), crate::frame::MAX_REQUEST).is_ok() {}
-        Ok(())
-    };
-    let thread = thread::spawn(move || {
-        let (stream, _) = listener.accept().unwrap();
-        drop(listener);
-        lie(stream).unwrap();
-    });
-    (address.parse().unwrap(), thread)
-}
-
 #[test]
 fn answers_to_something_else_are_not_taken() {
     let number = f32::NAN.to_le_bytes();
@@ -209,7 +165,11 @@ fn answers_to_something_else_are_not_taken() {
         (1, &huge),
     ] {
         let answer = Reply::Evaluations { id, evaluations }.to_frame();
-        let (address, lying) = liar(answer);
+        let ready = Reply::Ready {
+            network: 0,
+            precision: "f32".to_owned(),
+        };
+        let (address, lying) = liar(vec![Vec::new(), ready.to_frame(), answer]);
         let remote = open(&address, None, Duration::ZERO).unwrap();
         let weights = weights(1);
         let game = rookery_common::chess::GameHistory::default();

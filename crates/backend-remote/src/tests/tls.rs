@@ -270,7 +270,7 @@ fn what_is_no_tls_after_the_handshake_ends_the_connection_alone() {
     let name = ServerName::try_from("gpu.lan").unwrap();
     let session = ClientConnection::new(config, name).unwrap();
     let socket = Arc::new(TcpStream::connect(encrypted.server.address()).unwrap());
-    let (mut reading, _) = stream::encrypted(&socket, session.into(), LONG).unwrap();
+    let (mut reading, _) = stream::encrypted(&socket, session.into(), LONG, LONG).unwrap();
     (&*socket).write_all(&[7; 5000]).unwrap();
     let deadline = Instant::now() + LONG;
     let mut bytes = [0; 300];
