@@ -12,7 +12,7 @@
 //!
 //! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows, [`rating_scale`] and
 //! [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is
-//! drawn, [`digests`] what is told of many games at once ([`featured`], [`instructive`], [`opening_tree`]), [`measures`] what the trainer's numbers mean, [`feed`] what feed readers get; the other modules are a page each.
+//! drawn, [`setup`] how games begin, [`digests`] what is told of many games at once ([`featured`], [`instructive`], [`opening_tree`]), [`ladder`] how strong a run is, [`measures`] what the trainer's numbers mean, [`feed`] what feed readers get; the other modules are a page each.
 
 pub(crate) mod address;
 mod assets;
@@ -32,6 +32,7 @@ mod home;
 mod included;
 mod instructive;
 mod join;
+mod ladder;
 mod layout;
 mod live;
 mod live_board;
@@ -44,6 +45,7 @@ mod play;
 mod puzzles;
 mod rating_scale;
 mod rows;
+mod setup;
 mod state;
 mod steps;
 mod story;

@@ -14,6 +14,7 @@ use shakmaty::san::SanPlus;
 use shakmaty::{Chess, Move, Position as _};
 
 use super::PagesState;
+use super::setup::Setup;
 use crate::archives::read_chunk;
 
 /// First moves that are kept.
@@ -28,6 +29,8 @@ const READ: usize = 32;
 pub(super) struct Digest {
     /// Its first moves, if it began at the start position and none was given.
     pub(super) opening: Option<Vec<String>>,
+    /// Whether it began with equal material.
+    pub(super) is_level: bool,
     /// When it stood best for the side that lost.
     pub(super) peak: Option<Peak>,
     /// Its last position, and the move that led there.
@@ -131,6 +134,7 @@ impl Digest {
     fn of(record: &GameRecord) -> Option<Self> {
         let start = &record.start;
         let mut position = start.origin().ok()?.position().clone();
+        let is_level = Setup::of(&position).is_level();
         let is_whole = start.fen.is_none() && start.moves.is_empty();
         let for_loser = match record.end.result {
             GameResult::WhiteWins => Some(-1.0),
@@ -161,6 +165,7 @@ impl Digest {
         }
         Some(Self {
             opening: is_whole.then_some(opening),
+            is_level,
             peak,
             end: (position, last),
         })
@@ -216,6 +221,15 @@ mod tests {
         assert_eq!(peak.ply, 1);
         assert!((peak.value - 0.4).abs() < 1e-6);
         assert!(digest.end.0.is_checkmate());
+        assert!(digest.is_level);
+    }
+
+    #[test]
+    fn a_game_that_begins_without_a_queen_is_not_level() {
+        let mut record = fools_mate([0.0; 4]);
+        let fen = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNB1KBNR w KQkq - 0 1";
+        record.start.fen = Some(fen.to_owned());
+        assert!(!Digest::of(&record).unwrap().is_level);
     }
 
     #[test]

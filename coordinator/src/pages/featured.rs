@@ -69,16 +69,15 @@ fn is_telling(game: &GameInfo) -> bool {
     by_strength && PLIES.contains(&game.plies)
 }
 
-/// The cleanest game of the newest day that is over, or else of today. Games come with the newest first.
+/// Of the games that began with equal material, the cleanest one of the newest day that is over, or else of today. Games
+/// come with the newest first.
 fn pick(games: &[Digested], now: Timestamp) -> Option<&Digested> {
     let today = now.strftime("%Y-%m-%d").to_string();
     let day = |game: &&Digested| game.info.accepted_at.chars().take(10).collect::<String>();
-    let over = games
-        .iter()
-        .map(|game| day(&game))
-        .find(|day| *day != today);
+    let level = || games.iter().filter(|game| game.digest.is_level);
+    let over = level().map(|game| day(&game)).find(|day| *day != today);
     let chosen = over.unwrap_or(today);
-    let of_day = games.iter().filter(|game| day(game) == chosen);
+    let of_day = level().filter(|game| day(game) == chosen);
     of_day
         .filter_map(|game| Some((game, game.digest.peak?.value)))
         .min_by(|a, b| a.1.total_cmp(&b.1))
@@ -126,6 +125,7 @@ mod tests {
         });
         let digest = Digest {
             opening: None,
+            is_level: true,
             peak: Some(Peak { ply: 9, value }),
             end: (Chess::default(), None),
         };
@@ -133,6 +133,15 @@ mod tests {
             info: serde_json::from_value(info).unwrap(),
             digest: Arc::new(digest),
         }
+    }
+
+    #[test]
+    fn a_game_that_began_with_unequal_material_is_not_shown() {
+        let now: Timestamp = "2030-01-03T12:00:00Z".parse().unwrap();
+        let mut odds = game(1, "2030-01-02", -0.9);
+        Arc::get_mut(&mut odds.digest).unwrap().is_level = false;
+        let games = [odds, game(2, "2030-01-01", -0.1)];
+        assert_eq!(pick(&games, now).unwrap().info.id.0, 2);
     }
 
     #[test]

@@ -23,6 +23,7 @@ use super::curve::{Curve, Judges};
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::GameRow;
+use super::setup::Setup;
 use super::steps::{Search, Step, Steps};
 use super::text;
 use crate::api::games::record_at;
@@ -57,6 +58,8 @@ struct GamePage {
     rows: Vec<MoveRow>,
     json: String,
     opening: Option<Opening>,
+    /// From what position it began, if neither from that of all games nor from a puzzle's.
+    start: Option<String>,
     /// The games before and after it.
     beside: [Option<GameId>; 2],
     /// Where Lichess analyses the position.
@@ -142,6 +145,8 @@ pub(super) async fn viewer(
     page(&GamePage {
         layout: Layout::of(&state.presentation, &run, Tab::Games)
             .titled(format!("Game {} of {}", info.id, info.run)),
+        start: (puzzle.is_none() && record.start.fen.is_some())
+            .then(|| Setup::of(&steps.positions[0].position).in_words()),
         puzzle,
         game: GameRow::new(info, state.now()),
         ply,

@@ -63,6 +63,8 @@ struct GamesPage {
     is_narrowed: bool,
     /// Whether only the newest games are looked through.
     is_searched: bool,
+    /// Whether those that are wanted end by resignation, and the run's games do not.
+    never_resigns: bool,
     /// The other filters, which the form of the opening keeps.
     kept: Vec<(&'static str, String)>,
     families: Vec<&'static str>,
@@ -132,6 +134,8 @@ pub(super) async fn list(
             || query.min_plies.is_some()
             || query.max_plies.is_some(),
         is_searched,
+        never_resigns: query.termination == Some(Termination::Resignation)
+            && info.params.selfplay.resign.is_none(),
         kept: pairs(&with_any),
         any_opening: href(&path, &filters(&with_any)),
         families: OpeningFilter::families().collect(),

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Redirect};
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::WorkKind;
-use rookery_common::protocol::matches::{GameInfo, MatchPurpose, MatchStatus};
+use rookery_common::protocol::matches::{GameInfo, MatchInfo, MatchPurpose, MatchStatus};
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
@@ -47,6 +47,8 @@ struct RunsPage {
 struct RunCard {
     run: RunInfo,
     best: Option<NetworkInfo>,
+    /// Networks of the run itself, without anchors.
+    networks: u64,
     games_per_minute: f64,
     trainer: Option<String>,
     chart: Option<String>,
@@ -154,6 +156,7 @@ async fn card(state: &PagesState, run: RunInfo) -> Result<RunCard, PageError> {
             .map(|report| text::ago(now, &report.at)),
         chart: rating_chart(&run.name, &networks, Over::Numbers, Size::Half, View::Fixed)?,
         scale: RatingScale::of(&networks),
+        networks: networks.iter().filter(|info| info.anchor.is_none()).count() as u64,
         best: best_of(&run, networks),
         run,
     })
@@ -200,9 +203,7 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     };
     let open = gates().rfind(|info| info.status == MatchStatus::Open);
     let decided = gates().find(|info| info.status != MatchStatus::Open);
-    let is_rating = matches
-        .iter()
-        .any(|info| info.purpose == MatchPurpose::Rating && info.status == MatchStatus::Open);
+    let is_rating = matches.iter().any(is_rating_played);
     let games = latest_games(db, &run.name).await?;
     let featured = match run.best {
         Some(best) => featured::find(state, &run.name, best).await?,
@@ -244,6 +245,11 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
         best: best_of(&run, networks),
         run,
     })
+}
+
+/// Whether a worker plays pairs of a match for the ratings.
+fn is_rating_played(info: &MatchInfo) -> bool {
+    info.purpose == MatchPurpose::Rating && info.pairs_playing > 0
 }
 
 /// What workers do while no candidate is tested.
@@ -293,4 +299,26 @@ fn minutes_of(run: &RunInfo, now: Timestamp) -> f64 {
         .parse()
         .map_or(RECENT, |created| now.duration_since(created));
     age.min(RECENT).as_secs_f64().max(60.0) / 60.0
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_rating_match_is_played_if_workers_have_pairs_of_it() {
+        let played = |purpose: &str, pairs_playing: u64| {
+            let info = json!({
+                "id": 1, "run": "main", "purpose": purpose, "status": "open", "candidate": 3, "opponent": 2,
+                "tally": {"wins": 0, "draws": 0, "losses": 0, "pairs": {"counts": [0, 0, 0, 0, 0]}},
+                "rule": {"kind": "none"}, "pairs_playing": pairs_playing, "opened_at": "2030-01-01T00:00:00Z",
+            });
+            is_rating_played(&serde_json::from_value(info).unwrap())
+        };
+        assert!(played("rating", 1));
+        assert!(!played("rating", 0));
+        assert!(!played("gate", 1));
+    }
 }

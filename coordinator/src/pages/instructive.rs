@@ -1,7 +1,7 @@
 //! Match games that are worth a look: turnarounds, an upset, the shortest mate and the longest.
 
 use rookery_common::chess::{GameResult, Termination};
-use rookery_common::ids::RunName;
+use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_common::protocol::networks::NetworkInfo;
@@ -14,7 +14,7 @@ use crate::db::GameFilter;
 
 /// Match games among which they are looked for, the newest.
 const GAMES: u32 = 500;
-/// Decided ones among which turnarounds are looked for: their chunks are read.
+/// Decided ones among which turnarounds and upsets are looked for: their chunks are read.
 const READ: usize = 120;
 /// Turnarounds that are told.
 const TURNS: usize = 3;
@@ -26,6 +26,8 @@ const UPSET: f64 = 50.0;
 /// A game that is worth a look.
 pub(super) struct Instructive {
     pub(super) game: GameInfo,
+    pub(super) white: String,
+    pub(super) black: String,
     pub(super) result: &'static str,
     pub(super) why: String,
     /// The ply at which it is, if not as a whole.
@@ -47,29 +49,29 @@ pub(super) async fn find(
     let games = listed(&state.db, &state.listing, filter).await?;
     let decided = games.iter().filter(|game| game.result != GameResult::Draw);
     let decided = decided.take(READ).cloned().collect();
-    let turned = turned(state.digests.of(state, decided).await);
-    Ok(chosen(&games, &turned, networks))
+    let mut level = state.digests.of(state, decided).await;
+    level.retain(|game| game.digest.is_level);
+    Ok(chosen(&games, &level, networks))
 }
 
 /// The games in which the side that lost was expected to score most, the greatest turn first.
-fn turned(games: Vec<Digested>) -> Vec<Digested> {
+fn turned(games: &[Digested]) -> Vec<&Digested> {
     let value = |game: &Digested| game.digest.peak.map_or(f32::MIN, |peak| peak.value);
-    let mut turned: Vec<_> = games
-        .into_iter()
-        .filter(|game| value(game) >= TURN)
-        .collect();
+    let mut turned: Vec<_> = games.iter().filter(|game| value(game) >= TURN).collect();
     turned.sort_by(|a, b| value(b).total_cmp(&value(a)));
     turned.truncate(TURNS);
     turned
 }
 
-fn chosen(games: &[GameInfo], turned: &[Digested], networks: &[NetworkInfo]) -> Vec<Instructive> {
+/// Picks among all games and, for turnarounds and upsets, among those that began with equal material.
+fn chosen(games: &[GameInfo], level: &[Digested], networks: &[NetworkInfo]) -> Vec<Instructive> {
     let mates = || {
         let all = games.iter();
         all.filter(|game| game.termination == Termination::Checkmate)
     };
     let longest = mates().max_by_key(|game| game.plies);
     let shortest = mates().min_by_key(|game| game.plies);
+    let turned = turned(level);
     let turns = turned.iter().filter_map(|game| {
         let peak = game.digest.peak?;
         let hope = 50.0 * (1.0 + f64::from(peak.value));
@@ -80,7 +82,7 @@ fn chosen(games: &[GameInfo], turned: &[Digested], networks: &[NetworkInfo]) -> 
         );
         Some((&game.info, why, Some(peak.ply)))
     });
-    let upset = greatest_upset(games, networks).map(|(game, points)| {
+    let upset = greatest_upset(level, networks).map(|(game, points)| {
         let points = text::decimal(points, 0);
         (
             game,
@@ -98,6 +100,8 @@ fn chosen(games: &[GameInfo], turned: &[Digested], networks: &[NetworkInfo]) -> 
         if found.iter().all(|known| known.game.id != game.id) {
             found.push(Instructive {
                 game: game.clone(),
+                white: named(game.white, networks),
+                black: named(game.black, networks),
                 result: text::result(game.result),
                 why,
                 ply,
@@ -107,9 +111,16 @@ fn chosen(games: &[GameInfo], turned: &[Digested], networks: &[NetworkInfo]) -> 
     found
 }
 
+/// What a network is called: an anchor by its name, others by their number.
+fn named(number: NetworkNumber, networks: &[NetworkInfo]) -> String {
+    let info = networks.iter().find(|info| info.number == number);
+    let anchor = info.and_then(|info| info.anchor.as_ref());
+    anchor.map_or_else(|| format!("#{number}"), ToString::to_string)
+}
+
 /// The game whose winner is rated most points lower, and how many.
 fn greatest_upset<'a>(
-    games: &'a [GameInfo],
+    games: &'a [Digested],
     networks: &[NetworkInfo],
 ) -> Option<(&'a GameInfo, f64)> {
     let elo = |number| {
@@ -126,7 +137,7 @@ fn greatest_upset<'a>(
     };
     games
         .iter()
-        .filter_map(|game| Some((game, upset(game)?)))
+        .filter_map(|game| Some((&game.info, upset(&game.info)?)))
         .filter(|(_, points)| *points >= UPSET)
         .max_by(|a, b| a.1.total_cmp(&b.1))
 }
@@ -151,6 +162,31 @@ mod tests {
         .unwrap()
     }
 
+    fn digested(info: GameInfo, value: f32) -> Digested {
+        Digested {
+            info,
+            digest: Arc::new(Digest {
+                opening: None,
+                is_level: true,
+                peak: Some(Peak { ply: 21, value }),
+                end: (Chess::default(), None),
+            }),
+        }
+    }
+
+    #[test]
+    fn an_anchor_is_called_by_its_name() {
+        let networks = [
+            network(0, 0.0, None),
+            network(1, 200.0, Some("alphabeta-1")),
+        ];
+        let found = chosen(&[game(1, (0, 1), "white-wins", 90)], &[], &networks);
+        assert_eq!(
+            (found[0].white.as_str(), found[0].black.as_str()),
+            ("#0", "alphabeta-1")
+        );
+    }
+
     #[test]
     fn an_upset_and_the_mates_at_both_ends_are_worth_a_look_once_each() {
         let networks = [network(0, 0.0, None), network(1, 200.0, None)];
@@ -159,7 +195,8 @@ mod tests {
             game(2, (1, 0), "white-wins", 30),
             game(3, (0, 1), "black-wins", 60),
         ];
-        let found = chosen(&games, &[], &networks);
+        let level = games.clone().map(|game| digested(game, 0.0));
+        let found = chosen(&games, &level, &networks);
         let told: Vec<_> = found
             .iter()
             .map(|one| (one.game.id.0, one.why.as_str()))
@@ -171,21 +208,19 @@ mod tests {
                 (2, "the shortest mate, 30 plies"),
             ]
         );
+        let without_level = chosen(&games, &[], &networks);
+        assert!(
+            without_level
+                .iter()
+                .all(|one| !one.why.contains("an upset"))
+        );
     }
 
     #[test]
     fn the_greatest_turns_come_first_and_lead_to_where_they_begin() {
-        let digested = |id, value| Digested {
-            info: game(id, (0, 1), "white-wins", 60),
-            digest: Arc::new(Digest {
-                opening: None,
-                peak: Some(Peak { ply: 21, value }),
-                end: (Chess::default(), None),
-            }),
-        };
-        let games = [(1, 0.4), (2, 0.9), (3, 0.1)].map(|(id, value)| digested(id, value));
-        let turned = turned(games.into());
-        let found = chosen(&[], &turned, &[]);
+        let games = [(1, 0.4), (2, 0.9), (3, 0.1)]
+            .map(|(id, value)| digested(game(id, (0, 1), "white-wins", 60), value));
+        let found = chosen(&[], &games, &[]);
         let told: Vec<_> = found.iter().map(|one| (one.game.id.0, one.ply)).collect();
         assert_eq!(told, [(2, Some(21)), (1, Some(21))]);
         assert!(

@@ -20,6 +20,8 @@ pub(super) enum Unit {
     None,
     /// These.
     Of(&'static str),
+    /// These, of which few digits matter.
+    About(&'static str),
     /// Hundredths; reports have 1 for all.
     Percent,
 }
@@ -107,19 +109,19 @@ const MEASURES: [Measure; 16] = [
     Measure {
         name: "samples_per_s",
         title: "Speed",
-        unit: Unit::Of("positions a second"),
+        unit: Unit::About("positions a second"),
         meaning: "Training throughput.",
     },
     Measure {
         name: "window",
         title: "Window",
-        unit: Unit::Of("positions"),
+        unit: Unit::About("positions"),
         meaning: "Size of the replay window, from which batches are drawn.",
     },
     Measure {
         name: "reuse",
         title: "Reuse",
-        unit: Unit::Of("times"),
+        unit: Unit::About("times"),
         meaning: "How often a new position is trained on before it leaves the window.",
     },
 ];

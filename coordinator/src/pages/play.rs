@@ -13,6 +13,7 @@ use super::PagesState;
 use super::bundle::{self, Entry};
 use super::included;
 use super::layout::{Layout, Page, Tab, page};
+use super::networks::was_best;
 
 /// As that of all pages; besides, a web worker of the coordinator's own may compile WebAssembly.
 pub(super) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; \
@@ -48,6 +49,8 @@ struct PlayPage {
     run: RunName,
     entry: Option<Entry>,
     opponents: Vec<Opponent>,
+    /// What was asked for and is no network.
+    unknown: Option<String>,
     /// Where the network that comes with Rookery is, as JSON.
     included: Option<&'static str>,
     /// Whether it is the opponent.
@@ -71,16 +74,16 @@ pub(super) async fn board(
     let (Path(name), Query(query)) = (name?, query?);
     let run = state.db.run(&name).await?;
     let networks = state.db.networks_in_short(&name).await?;
-    let wanted = query.network.as_deref();
-    let opponents = opponents(
-        &networks,
-        run.best,
-        wanted.and_then(|text| text.parse().ok()),
-    );
+    let wanted = query.network;
+    let number = wanted.as_deref().and_then(|text| text.parse().ok());
+    let opponents = opponents(&networks, run.best, number);
+    let plays_included = wanted.as_deref() == Some(included::NAME);
+    let is_known = opponents.iter().any(|one| Some(one.number) == number);
     let answer = page(&PlayPage {
         layout: Layout::of(&state.presentation, &run, Tab::Play),
         entry: bundle::entry(),
-        plays_included: wanted == Some(included::NAME) || opponents.is_empty(),
+        plays_included: plays_included || opponents.is_empty(),
+        unknown: wanted.filter(|_| !is_known && !plays_included),
         opponents,
         included: included::file(),
         run: name,
@@ -89,7 +92,8 @@ pub(super) async fn board(
     Ok((policy, ISOLATION, answer).into_response())
 }
 
-/// The newest networks, the best and the wanted one; programs are none.
+/// The newest networks, the best and the wanted one; programs are none. The best comes first, those that have not been
+/// best last.
 fn opponents(
     networks: &[NetworkInfo],
     best: Option<NetworkNumber>,
@@ -102,14 +106,18 @@ fn opponents(
     };
     let chosen = wanted.filter(known).or(best);
     let listed = networks.iter().filter(is_network).enumerate();
-    listed
+    let mut listed: Vec<_> = listed
         .filter(|(place, info)| *place < NETWORKS || [best, chosen].contains(&Some(info.number)))
-        .map(|(_, info)| Opponent {
-            number: info.number,
-            label: label(info, best),
-            chosen: Some(info.number) == chosen,
-        })
-        .collect()
+        .map(|(_, info)| info)
+        .collect();
+    let has_been_best = |info: &NetworkInfo| was_best(info) || info.anchor.is_some();
+    listed.sort_by_key(|info| (Some(info.number) != best, !has_been_best(info)));
+    let opponent = |info: &NetworkInfo| Opponent {
+        number: info.number,
+        label: label(info, best),
+        chosen: Some(info.number) == chosen,
+    };
+    listed.into_iter().map(opponent).collect()
 }
 
 fn label(info: &NetworkInfo, best: Option<NetworkNumber>) -> String {
@@ -121,4 +129,30 @@ fn label(info: &NetworkInfo, best: Option<NetworkNumber>) -> String {
     };
     let (number, shape) = (info.number, info.spec.shape());
     format!("#{number}{}, {shape}{mark}", name.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::protocol::networks::NetworkStatus;
+
+    use super::*;
+    use crate::pages::story::tests::network;
+
+    #[test]
+    fn the_best_network_comes_first_and_candidates_last() {
+        let of = |number, status| NetworkInfo {
+            status,
+            ..network(number, 0.0, None)
+        };
+        let networks = [
+            of(4, NetworkStatus::Candidate),
+            of(3, NetworkStatus::Promoted),
+            of(2, NetworkStatus::Rejected),
+            of(1, NetworkStatus::Promoted),
+            of(0, NetworkStatus::Initial),
+        ];
+        let listed = opponents(&networks, Some(NetworkNumber(1)), None);
+        let numbers: Vec<_> = listed.iter().map(|one| one.number.0).collect();
+        assert_eq!(numbers, [1, 3, 0, 4, 2]);
+    }
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rookery_common::ids::{GameId, MatchId, NetworkNumber, RunName};
 use rookery_common::protocol::matches::{GameInfo, MatchInfo, MatchPurpose, MatchStatus};
 use rookery_common::protocol::people::WorkerInfo;
-use rookery_common::rating::gate::GateRule;
+use rookery_common::rating::gate::GateDecision;
 use rookery_common::rating::pentanomial::Tally;
 
 use super::text;
@@ -110,15 +110,39 @@ fn elo(info: &MatchInfo) -> Option<String> {
     let ((elo, low, high), los) = info.elo.zip(info.los)?;
     let [elo, low, high] = [elo, low, high].map(text::signed);
     let los = text::likelihood(los);
-    let sequential = matches!(info.rule, GateRule::Sprt { .. });
-    let bias = if sequential && info.status != MatchStatus::Open {
-        ". The test stopped as soon as it could decide, which overstates the difference"
+    let ended = early_end(info);
+    Some(format!(
+        "{elo} logistic Elo, 95 % interval {low} to {high}; likelihood of superiority {los}.{ended}"
+    ))
+}
+
+/// Why a gate match ended before its limit, and what that means; empty if it did not.
+fn early_end(info: &MatchInfo) -> &'static str {
+    let decision = match info.status {
+        MatchStatus::Promoted => GateDecision::Promote,
+        MatchStatus::Rejected => GateDecision::Reject,
+        MatchStatus::Open | MatchStatus::Finished => return "",
+    };
+    let crossed = |(llr, (low, high)): (f64, (f64, f64))| llr <= low || llr >= high;
+    if info.llr.zip(info.llr_bounds).is_some_and(crossed) {
+        return " The test stopped as soon as it could decide, which overstates the difference.";
+    }
+    // The missing pairs count as what speaks most against the decision.
+    let mut tally = info.tally;
+    let missing = u64::from(info.pair_limit).saturating_sub(tally.pairs.pairs());
+    if decision == GateDecision::Promote {
+        tally.losses += 2 * missing;
+        tally.pairs.counts[0] += missing;
+    } else {
+        tally.wins += 2 * missing;
+        tally.pairs.counts[4] += missing;
+    }
+    let verdict = info.rule.decide(&tally);
+    if missing > 0 && verdict.is_ok_and(|verdict| verdict.decision == decision) {
+        " The match ended before its limit: the remaining games could not have changed the verdict."
     } else {
         ""
-    };
-    Some(format!(
-        "{elo} logistic Elo, 95 % interval {low} to {high}; likelihood of superiority {los}{bias}."
-    ))
+    }
 }
 
 /// What has arrived of an open match, and for what it waits.
@@ -233,6 +257,54 @@ impl WorkerRow {
 mod tests {
     use super::*;
     use rookery_common::protocol::jobs::WorkKind;
+    use rookery_common::rating::pentanomial::Pentanomial;
+    use rookery_common::rating::sprt::SprtParams;
+    use serde_json::json;
+
+    /// A sequential gate match of at most 60 pairs, of which these were won by two to nothing and lost so.
+    fn gate(status: &str, won: u64, lost: u64) -> MatchInfo {
+        let params = SprtParams::default();
+        let tally = Tally {
+            wins: 2 * won,
+            draws: 0,
+            losses: 2 * lost,
+            pairs: Pentanomial {
+                counts: [lost, 0, 0, 0, won],
+            },
+        };
+        let sprt = params.status(&tally.pairs).unwrap();
+        serde_json::from_value(json!({
+            "id": 1, "run": "main", "purpose": "gate", "status": status, "candidate": 3, "opponent": 2,
+            "tally": tally, "rule": {"kind": "sprt", "params": params, "max_pairs": 60},
+            "pair_limit": 60, "llr": sprt.llr, "llr_bounds": [sprt.lower, sprt.upper],
+            "elo": [1.0, -1.0, 3.0], "los": 0.5, "opened_at": "2030-01-01T00:00:00Z",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_match_says_why_it_ended_before_its_limit() {
+        let overstated =
+            " The test stopped as soon as it could decide, which overstates the difference.";
+        let settled = " The match ended before its limit: the remaining games could not have changed the verdict.";
+        for (what, status, won, lost, expected) in [
+            ("no verdict within the limit", "rejected", 30, 30, ""),
+            ("two pairs are missing", "rejected", 28, 30, settled),
+            ("two pairs are missing", "promoted", 31, 27, settled),
+            (
+                "the missing pairs matter: an operator rejected it",
+                "rejected",
+                25,
+                25,
+                "",
+            ),
+            ("a bound was crossed", "promoted", 50, 0, overstated),
+            ("it goes on", "open", 10, 0, ""),
+        ] {
+            let info = gate(status, won, lost);
+            assert_eq!(early_end(&info), expected, "{what}: {info:?}");
+        }
+    }
 
     #[test]
     fn a_worker_that_is_away_does_nothing() {

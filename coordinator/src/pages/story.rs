@@ -3,14 +3,16 @@
 use askama::Template;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use rookery_common::ids::{AnchorName, RunName};
-use rookery_common::protocol::networks::{NetworkInfo, NetworkName, PuzzleGroup, Rating};
+use jiff::{SignedDuration, Timestamp};
+use rookery_common::ids::RunName;
+use rookery_common::protocol::networks::{NetworkInfo, NetworkName, PuzzleGroup};
 
 use super::address::Address;
 use super::chart::{Axis, Chart, ChartData, Line, Size};
 use super::instructive::{self, Instructive};
+use super::ladder::{expected, ladder, share_of_points};
 use super::layout::{Layout, Page, Tab, page};
-use super::networks::{ELO_SPAN, anchor_lines, explained, was_best};
+use super::networks::{ELO_SPAN, anchor_lines, was_best};
 use super::opening_tree::{self, OpeningTree};
 use super::rating_scale::RatingScale;
 use super::{PagesState, text};
@@ -21,8 +23,10 @@ const PROMOTIONS: usize = 40;
 const TRIES: u64 = 20;
 /// Themes at each end.
 const THEMES: usize = 4;
-/// Where a share of the points is known no better than this, one word for it would be a guess.
-const LOOSE: f64 = 0.15;
+/// Matches in which the best networks and the anchors are looked for, the newest.
+const MATCHES: u32 = 2_000;
+/// How long a run is young: promotions are told with their time of day.
+const YOUNG: SignedDuration = SignedDuration::from_hours(72);
 
 #[derive(Template)]
 #[template(path = "story.html")]
@@ -34,6 +38,8 @@ struct StoryPage {
     chart: Option<String>,
     scale: RatingScale,
     promotions: Vec<Promotion>,
+    /// Promotions that are listed and all, if there are more.
+    newest: Option<(u64, u64)>,
     /// How the best network fares against known opponents.
     ladder: Vec<String>,
     games: Vec<Instructive>,
@@ -45,7 +51,8 @@ struct StoryPage {
 /// A network that became best.
 struct Promotion {
     info: NetworkInfo,
-    day: String,
+    /// When it was submitted.
+    at: String,
     /// How many points it gained over the best before it.
     gain: Option<String>,
 }
@@ -70,6 +77,7 @@ pub(super) async fn told(
         }
         None => Vec::new(),
     };
+    let matches = state.db.matches(&name, None, MATCHES, state.now()).await?;
     let (solves, misses) = themes(groups);
     let bests = bests(&networks);
     let scale = RatingScale::of(&networks);
@@ -88,8 +96,9 @@ pub(super) async fn told(
             .described(&summary.join(" "))
             .pictured(&address),
         chart: over_time(&name, &networks, &bests)?,
-        promotions: promotions(&bests),
-        ladder: best.map_or_else(Vec::new, |best| ladder(best, &networks)),
+        promotions: promotions(&bests, is_young(&run.created_at, state.now())),
+        newest: (bests.len() > PROMOTIONS).then_some((PROMOTIONS as u64, bests.len() as u64)),
+        ladder: best.map_or_else(Vec::new, |best| ladder(best, &networks, &matches)),
         games: instructive::find(&state, &name, &networks).await?,
         openings: opening_tree::of_run(&state, &name, &bests).await?,
         summary,
@@ -131,20 +140,6 @@ fn gained(bests: &[&NetworkInfo], scale: &RatingScale) -> Option<String> {
     })
 }
 
-/// The share of the points that somebody so much stronger gets.
-fn expected(difference: f64) -> f64 {
-    1.0 / (1.0 + 10_f64.powf(-difference / 400.0))
-}
-
-/// In whole percent; what rounds to nothing or to everything is neither.
-fn share_of_points(score: f64) -> String {
-    match score {
-        s if s >= 0.995 => "over 99 %".to_owned(),
-        s if s < 0.005 => "under 1 %".to_owned(),
-        s => text::decimal(100.0 * s, 0) + " %",
-    }
-}
-
 /// The ratings of the best networks over time, between level lines of the anchors.
 fn over_time(
     run: &RunName,
@@ -178,13 +173,21 @@ fn over_time(
     })
 }
 
-fn promotions(bests: &[&NetworkInfo]) -> Vec<Promotion> {
+fn is_young(created_at: &str, now: Timestamp) -> bool {
+    let created = created_at.parse::<Timestamp>();
+    created.is_ok_and(|created| now.duration_since(created) < YOUNG)
+}
+
+/// The newest promotions: of a young run with the time of day, of others with the day only.
+fn promotions(bests: &[&NetworkInfo], is_young: bool) -> Vec<Promotion> {
+    let digits = if is_young { 16 } else { 10 };
+    let at = |time: &str| time.replace('T', " ").chars().take(digits).collect();
     let before = std::iter::once(None).chain(bests.iter().map(Some));
     let mut all: Vec<Promotion> = bests
         .iter()
         .zip(before)
         .map(|(info, before)| Promotion {
-            day: info.submitted_at.chars().take(10).collect(),
+            at: at(&info.submitted_at),
             gain: before.and_then(|before| {
                 let (now, then) = (info.rating?, before.rating?);
                 Some(text::signed(now.elo - then.elo))
@@ -195,54 +198,6 @@ fn promotions(bests: &[&NetworkInfo]) -> Vec<Promotion> {
     all.reverse();
     all.truncate(PROMOTIONS);
     all
-}
-
-/// How a network fares against each anchor, the strongest first.
-fn ladder(best: &NetworkInfo, networks: &[NetworkInfo]) -> Vec<String> {
-    let Some(own) = best.rating else {
-        return Vec::new();
-    };
-    let mut anchors: Vec<_> = networks
-        .iter()
-        .filter_map(|info| Some((info, info.anchor.as_ref()?, info.rating?)))
-        .collect();
-    anchors.sort_by(|a, b| b.2.elo.total_cmp(&a.2.elo));
-    let rung = |(info, name, rating): &(&NetworkInfo, &AnchorName, Rating)| {
-        let what = info.spec.program().map(explained);
-        let what = what.map_or_else(String::new, |what| format!(" ({what})"));
-        format!("Against {name}{what} it {}", fares(&own, rating))
-    };
-    anchors.iter().map(rung).collect()
-}
-
-/// How a rating's owner fares against another, or between which shares of the points if few games tell.
-fn fares(own: &Rating, other: &Rating) -> String {
-    let difference = own.elo - other.elo;
-    let up = (own.high - own.elo).hypot(other.elo - other.low);
-    let down = (own.elo - own.low).hypot(other.high - other.elo);
-    let [low, score, high] = [difference - down, difference, difference + up].map(expected);
-    if high - low > LOOSE {
-        let (low, high) = (share_of_points(low), share_of_points(high));
-        format!("may get from {low} to {high} of the points; more matches will tell")
-    } else {
-        format!(
-            "{}: {} of the points",
-            in_words(score),
-            share_of_points(score)
-        )
-    }
-}
-
-/// What a share of the points means, as people say it.
-const fn in_words(score: f64) -> &'static str {
-    match score {
-        s if s >= 0.98 => "wins almost every game",
-        s if s >= 0.85 => "wins most games",
-        s if s >= 0.65 => "wins more often than not",
-        s if s >= 0.35 => "is about as strong",
-        s if s >= 0.15 => "loses more often than not",
-        _ => "loses most games",
-    }
 }
 
 /// Puzzle themes that a network solves best, and worst.
@@ -278,39 +233,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_ladder_is_told_in_words_with_the_strongest_first() {
-        let networks = [
-            network(0, 700.0, None),
-            network(1, 0.0, Some("random")),
-            network(2, 700.0, Some("alphabeta-1")),
-        ];
-        assert_eq!(
-            ladder(&networks[0], &networks),
-            [
-                "Against alphabeta-1 it is about as strong: 50 % of the points",
-                "Against random it wins almost every game: 98 % of the points",
-            ]
-        );
-    }
-
-    #[test]
-    fn a_rung_of_which_few_games_tell_is_told_by_its_bounds() {
-        let mut best = network(0, 1_100.0, None);
-        let networks = [network(1, 0.0, Some("alphabeta-1"))];
-        let told = |best: &NetworkInfo| ladder(best, &networks).concat();
-        assert!(told(&best).contains("it wins almost every game"));
-        best.rating.as_mut().unwrap().low = -300.0;
-        assert_eq!(
-            told(&best),
-            "Against alphabeta-1 it may get from 15 % to over 99 % of the points; more matches will tell"
-        );
-    }
-
-    #[test]
     fn promotions_say_what_they_gained() {
         let networks = [network(1, 45.0, None), network(0, 0.0, None)];
         let bests = bests(&networks);
-        let all = promotions(&bests);
+        let all = promotions(&bests, false);
         let told: Vec<_> = all
             .iter()
             .map(|one| (one.info.number.0, one.gain.as_deref()))
@@ -324,5 +250,17 @@ pub(super) mod tests {
         let said = gained(&[&networks[1], &networks[0]], &RatingScale::First).unwrap();
         assert!(said.contains("Elo, +1045 points from network #0"), "{said}");
         assert!(said.contains("over 99 % of the points"), "{said}");
+    }
+
+    #[test]
+    fn promotions_of_a_young_run_have_their_time_of_day() {
+        let created = "2030-01-01T00:00:00Z";
+        let network = network(0, 0.0, None);
+        let at = |now: &str| {
+            let young = is_young(created, now.parse().unwrap());
+            promotions(&[&network], young)[0].at.clone()
+        };
+        assert_eq!(at("2030-01-02T00:00:00Z"), "2030-01-01 00:00");
+        assert_eq!(at("2030-01-09T00:00:00Z"), "2030-01-01");
     }
 }

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use rookery_common::ids::RunName;
-use rookery_common::params::{Optimizer, TrainingParams};
+use rookery_common::params::{LearningRate, Optimizer, TrainingParams};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo};
 use serde::Deserialize;
 
@@ -238,6 +238,7 @@ fn written(value: f64, unit: Unit) -> String {
     match unit {
         Unit::None => precise(value),
         Unit::Of(things) => format!("{} {things}", precise(value)),
+        Unit::About(things) => format!("{} {things}", rounded(value)),
         Unit::Percent => format!("{}\u{a0}%", text::decimal(100.0 * value, 1)),
     }
 }
@@ -262,6 +263,15 @@ fn thinned(values: &[(f64, f64)]) -> Vec<(f64, f64)> {
     values.chunks(group).map(mean).collect()
 }
 
+/// To a whole number, or a small one to a tenth.
+fn rounded(value: f64) -> String {
+    if (0.0..99.95).contains(&value) {
+        text::decimal(value, 1)
+    } else {
+        text::rate(value)
+    }
+}
+
 fn precise(value: f64) -> String {
     let digits = match value.abs() {
         n if n >= 1_000.0 => {
@@ -274,6 +284,21 @@ fn precise(value: f64) -> String {
         _ => return format!("{value:.2e}"),
     };
     text::decimal(value, digits)
+}
+
+/// The rate after warm-up, and what it drops to: `0.002, then 0.001 from step 12 000`.
+fn learning_rate(params: &LearningRate) -> String {
+    let mut drops = params.drops.clone();
+    drops.sort_unstable_by_key(|(step, _)| *step);
+    let mut rate = params.base;
+    let mut text = rate.to_string();
+    for (step, factor) in drops {
+        rate *= factor;
+        // Without the noise of the product.
+        let rate = format!("{rate:.6e}").parse().unwrap_or(rate);
+        text.push_str(&format!(", then {rate} from step {}", text::count(step)));
+    }
+    text
 }
 
 fn settings(params: &TrainingParams) -> Vec<(&'static str, String)> {
@@ -299,7 +324,7 @@ fn settings(params: &TrainingParams) -> Vec<(&'static str, String)> {
             ),
         ),
         ("Optimiser", optimizer),
-        ("Learning rate", params.learning_rate.base.to_string()),
+        ("Learning rate", learning_rate(&params.learning_rate)),
         ("Weight decay", params.weight_decay.to_string()),
     ]
 }
@@ -332,6 +357,36 @@ mod tests {
         let thin = thinned(&series[0].1.training);
         assert_eq!(thin.len(), 334);
         assert_eq!(thin[0], (1.0, 1.0), "the mean of steps 0, 1, 2");
+    }
+
+    #[test]
+    fn speed_and_reuse_have_few_digits_and_losses_have_all() {
+        let written = [
+            written(583.952, Unit::About("positions a second")),
+            written(4.777, Unit::About("times")),
+            written(1_234.5, Unit::About("positions")),
+            written(1.2346, Unit::Of("nats")),
+        ];
+        let expected = [
+            "584 positions a second",
+            "4.8 times",
+            "1\u{202f}235 positions",
+            "1.235 nats",
+        ];
+        assert_eq!(written, expected);
+    }
+
+    #[test]
+    fn the_learning_rate_is_told_with_its_drops() {
+        let params = LearningRate {
+            base: 0.002,
+            drops: vec![(30_000, 0.2), (12_000, 0.5)],
+            ..LearningRate::default()
+        };
+        assert_eq!(
+            learning_rate(&params),
+            "0.002, then 0.001 from step 12\u{202f}000, then 0.0002 from step 30\u{202f}000"
+        );
     }
 
     /// Anybody may ask for the page; a report names what it likes.

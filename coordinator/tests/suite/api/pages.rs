@@ -11,8 +11,9 @@ use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::server::{Link, Presentation};
 use rookery_coordinator::config::AccessConfig;
 
-use crate::support::anchors::submit_program;
+use crate::support::anchors::{beaten_by_an_anchor, submit_program};
 use crate::support::app::{TestApp, code, html, params};
+use crate::support::matches::contested;
 use crate::support::selfplay::selfplays;
 
 /// A page whose commands stand as they are typed: their words are spans, between which lines break.
@@ -28,6 +29,66 @@ async fn the_page_of_trust_says_where_the_worker_keeps_its_token() {
         page.contains("~/.local/share/rookery/tokens.toml"),
         "{page}"
     );
+}
+
+#[tokio::test]
+async fn the_page_of_trust_speaks_to_contributors_before_the_operator() {
+    let app = TestApp::new().await;
+    let page = app.page("/trust").await;
+    let games = page.find("Your games count as soon as").unwrap();
+    let operator = page.find("For the operator: no auditor is trusted");
+    assert!(operator.is_some_and(|operator| games < operator), "{page}");
+}
+
+#[tokio::test]
+async fn the_list_of_runs_counts_a_runs_own_networks() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    submit_program(&app, Program::alpha_beta(2)).await;
+    assert_pages_say(&app, &[("/runs", &[">1 network ·"])]).await;
+}
+
+#[tokio::test]
+async fn the_board_says_that_a_network_is_unknown() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let says = "The run has no network “9999” to play against. The best one plays.";
+    assert_pages_say(&app, &[("/runs/main/play?network=9999", &[says])]).await;
+    for query in ["", "?network=0", "?network=small"] {
+        let page = app.page(&format!("/runs/main/play{query}")).await;
+        assert!(!page.contains("The run has no network"), "{query}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_resigned_games_says_that_the_run_plays_without_resignation() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let path = "/runs/main/games?termination=resignation";
+    let page = app.page(path).await;
+    assert!(
+        page.contains("This run plays without resignation."),
+        "{page}"
+    );
+    assert!(!page.contains("Let a machine play"), "{page}");
+    let other = app.page("/runs/main/games?termination=checkmate").await;
+    assert!(!other.contains("without resignation"), "{other}");
+}
+
+#[tokio::test]
+async fn a_game_says_that_it_began_from_a_set_up_position() {
+    let app = contested().await;
+    let says = ", from a set-up position";
+    assert_pages_say(&app, &[("/games/2", &[says])]).await;
+    let usual = app.page("/games/1").await;
+    assert!(!usual.contains(says), "{usual}");
+}
+
+#[tokio::test]
+async fn the_story_tells_of_anchors_that_best_has_met_by_their_names() {
+    let app = beaten_by_an_anchor(None).await;
+    let said = ["Against maia-1100 it ", "maia-1100 against #0, 1–0"];
+    assert_pages_say(&app, &[("/runs/main/story", &said)]).await;
 }
 
 #[tokio::test]
