@@ -293,7 +293,7 @@ impl SpooledJob {
             return Ok(false);
         }
         tracing::warn!(
-            "RK-0506: the end of {} was lost; of its chunk {} are uploaded",
+            "RK-0506: {} was damaged; rescued, to be uploaded: {}",
             journal_of(&self.folder).display(),
             quantity(games.len(), "finished game")
         );
