@@ -67,7 +67,7 @@ struct Options {
     lookup: Lookup,
     /// Where the coordinator counts as being, whatever its address.
     assumed: Option<Network>,
-    /// Which authorities the coordinator's certificate may be of.
+    /// Whose certificates are trusted.
     authorities: Authorities,
 }
 
@@ -76,7 +76,7 @@ struct Options {
 enum Authorities {
     /// Those of the system. A client cannot be made if it has none.
     System,
-    /// Nobody's: enough for a coordinator at an address of http.
+    /// Nobody's: enough for a coordinator, and for storage, at addresses of http.
     None,
 }
 
@@ -94,19 +94,16 @@ impl Options {
 
     /// Without certificates on the system, a coordinator that needs none can be reached all the same.
     fn for_server(self, server: &Server) -> Self {
-        let needs_none = !server.is_encrypted() && self.client(self.authorities).build().is_err();
-        let authorities = if needs_none {
-            Authorities::None
-        } else {
-            self.authorities
-        };
+        if server.is_encrypted() || self.client().build().is_ok() {
+            return self;
+        }
         Self {
-            authorities,
+            authorities: Authorities::None,
             ..self
         }
     }
 
-    fn client(&self, authorities: Authorities) -> ClientBuilder {
+    fn client(&self) -> ClientBuilder {
         let proxies = self.proxies;
         let proxy = move |url: &Url| proxies.proxy_for(url).map(|proxy| proxy.url().clone());
         // A proxy that obeys RFC 9110 does not compress then; `Body` undoes what others do.
@@ -114,7 +111,7 @@ impl Options {
             header::ACCEPT_ENCODING,
             HeaderValue::from_static("identity"),
         );
-        let client = match authorities {
+        let client = match self.authorities {
             Authorities::System => ClientBuilder::new(),
             Authorities::None => ClientBuilder::new().tls_certs_only([]),
         };
@@ -134,7 +131,7 @@ impl Options {
             proxies: self.proxies,
             lookup: Arc::clone(&self.lookup),
         };
-        self.client(Authorities::System)
+        self.client()
             .read_timeout(self.read_timeout)
             .dns_resolver(resolver)
             .build()
@@ -163,14 +160,14 @@ impl Connection {
     fn with_options(server: Server, options: Options) -> reqwest::Result<Self> {
         let options = options.for_server(&server);
         let read = options.read_timeout;
-        let client = || options.client(options.authorities);
         Ok(Self {
-            http: client()
+            http: options
+                .client()
                 .read_timeout(read)
                 .timeout(TRICKLE * read)
                 .build()?,
-            uploads: client().build()?,
-            files: client().read_timeout(read).build()?,
+            uploads: options.client().build()?,
+            files: options.client().read_timeout(read).build()?,
             elsewhere: Arc::default(),
             options: Arc::new(options),
             server,
