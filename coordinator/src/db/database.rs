@@ -6,7 +6,7 @@
 //!                     reads ──────────────────> pool of readers
 //! ```
 //!
-//! Each operation goes through `transactions::read` or `write` to the model or the use case that does it.
+//! Each operation goes through `in_read!` or `in_write!` to the model or the use case that does it.
 //!
 //! Several coordinators may share one PostgreSQL: their groups follow each other by a lock of the
 //! database, so that nothing is decided twice (`sql::dialect`). What was answered was synced to disk.
@@ -30,7 +30,7 @@ use super::sql::collector::Collector;
 use super::sql::connect::{self, Connector, Found};
 use super::sql::deadlines::{Deadlines, within};
 use super::sql::dialect::Dialect;
-use super::sql::transactions::{read, write};
+use super::sql::transactions::{in_read, in_write};
 use super::sql::writer::{Ended, Writer};
 use super::types::{Checked, ChunkAccepted, LeasedJob, LedgerId, Moved};
 use super::use_cases::accept::{self, ChunkUpload};
@@ -78,7 +78,7 @@ impl Queues {
         Self {
             leased: Collector::start(move |jobs| {
                 let (readers, values) = (readers.clone(), values.clone());
-                Box::pin(async move { read!(readers, leases::leased(&jobs, &values)) })
+                Box::pin(async move { in_read!(readers, leases::leased(&jobs, &values)) })
             }),
             leases: Collector::to(writer.clone(), |conn, asked| {
                 Box::pin(jobs::lease(conn, asked))
@@ -167,7 +167,7 @@ impl Database {
             return Ok(());
         };
         for payload in replica.payloads(events) {
-            read!(self.readers, announcements::notify(&payload))?;
+            in_read!(self.readers, announcements::notify(&payload))?;
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl Database {
     /// Recomputes a run's sums from its facts and tells where they differ; all but ratings, which are
     /// [fitted](crate::ratings::refit).
     pub async fn check(&self, run: &RunName) -> Result<Checked> {
-        read!(self.readers, within check, check::all(run))
+        in_read!(self.readers, within check, check::all(run))
     }
 
     /// Writes a copy of the whole ledger to a new file, while it is in use.
@@ -193,7 +193,7 @@ impl Database {
 
     /// Which ledger this is.
     pub async fn ledger_id(&self) -> Result<LedgerId> {
-        read!(self.readers, identity::id())
+        in_read!(self.readers, identity::id())
     }
 
     /// Notes in the operator log that the actor gave this ledger the store of blobs at `location`;
@@ -207,7 +207,7 @@ impl Database {
     ) -> Result<()> {
         let (location, before) = (location.to_owned(), before.to_owned());
         let actor = actor.to_owned();
-        write!(self, identity::note_adoption(location, before, actor, now))
+        in_write!(self, identity::note_adoption(location, before, actor, now))
     }
 
     /// Notes in the operator log that the actor removes from the store of blobs at `location` what
@@ -221,27 +221,27 @@ impl Database {
     ) -> Result<()> {
         let (location, what) = (location.to_owned(), what.to_owned());
         let actor = actor.to_owned();
-        write!(self, identity::note_sweep(location, what, actor, now))
+        in_write!(self, identity::note_sweep(location, what, actor, now))
     }
 
     /// Where this ledger goes on, if it was copied into another database.
     pub async fn moved(&self) -> Result<Option<Moved>> {
-        read!(self.readers, identity::moved())
+        in_read!(self.readers, identity::moved())
     }
 
     /// Takes a ledger that was copied into another database back into service, and notes that in the
     /// operator log; where it had gone on, if it had.
     pub async fn reopen(&self, actor: &str, now: Timestamp) -> Result<Option<Moved>> {
         let actor = actor.to_owned();
-        write!(self, identity::reopen(actor, now))
+        in_write!(self, identity::reopen(actor, now))
     }
 
     /// Whether the database answers, and whether it can be written to if it could not lately.
     pub async fn ping(&self) -> Result<()> {
-        read!(self.readers, users::ping())?;
+        in_read!(self.readers, users::ping())?;
         // Whoever is sent no more requests has none that would show that it can write again.
         if self.queues()?.writer.is_failing() {
-            write!(self, identity::touch())?;
+            in_write!(self, identity::touch())?;
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ const MOST: usize = 1 << 16;
 
 /// The memory.
 #[derive(Debug, Default)]
-pub(in crate::db) struct Principals(Mutex<Cache>);
+pub(crate) struct Principals(Mutex<Cache>);
 
 #[derive(Debug, Default)]
 struct Cache {
@@ -30,7 +30,7 @@ struct Cache {
 
 /// What was true when a question was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::db) struct Generation(u64);
+pub(crate) struct Generation(u64);
 
 impl Principals {
     fn cache(&self) -> MutexGuard<'_, Cache> {
@@ -38,21 +38,21 @@ impl Principals {
     }
 
     /// Who a token belongs to, if that is known.
-    pub(in crate::db) fn get(&self, token: &TokenHash) -> Option<Principal> {
+    pub(crate) fn get(&self, token: &TokenHash) -> Option<Principal> {
         let cache = self.cache();
         let (since, principal) = cache.entries.get(token)?;
         (since.elapsed() < FRESH).then(|| principal.clone())
     }
 
     /// Forgets who one token belongs to, because the ledger is asked at this moment.
-    pub(in crate::db) fn forget_one(&self, token: &TokenHash) -> Generation {
+    pub(crate) fn forget_one(&self, token: &TokenHash) -> Generation {
         let mut cache = self.cache();
         cache.entries.remove(token);
         Generation(cache.generation)
     }
 
     /// Remembers what the ledger answered, unless something was changed since it was asked.
-    pub(in crate::db) fn keep(&self, token: &TokenHash, principal: &Principal, asked: Generation) {
+    pub(crate) fn keep(&self, token: &TokenHash, principal: &Principal, asked: Generation) {
         let mut cache = self.cache();
         if cache.generation != asked.0 {
             return;
@@ -66,7 +66,7 @@ impl Principals {
     }
 
     /// Forgets everything, because something was changed.
-    pub(in crate::db) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         let mut cache = self.cache();
         cache.entries.clear();
         cache.generation += 1;

@@ -113,7 +113,7 @@ pub struct HoldEffects {
 
 impl ChunkStatus {
     /// What a column of the ledger says.
-    pub(in crate::db) const fn of_column(held: i64) -> Self {
+    pub(crate) const fn of_column(held: i64) -> Self {
         if held == 0 {
             Self::Counted
         } else {
@@ -122,7 +122,7 @@ impl ChunkStatus {
     }
 
     /// What the ledger's columns say of it.
-    pub(in crate::db) const fn column(self) -> i64 {
+    pub(crate) const fn column(self) -> i64 {
         match self {
             Self::Excluded => 1,
             Self::Counted => 0,

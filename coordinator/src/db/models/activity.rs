@@ -12,7 +12,7 @@ use crate::db::sql::rows::{time_text, to_count};
 use crate::db::sql::statement::Statement;
 use crate::db::types::{ACTIVE, Pulse};
 
-pub(in crate::db) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pulse> {
+pub(crate) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pulse> {
     // Run by run the index leads past all jobs that were begun and never finished. A cross join
     // is what keeps SQLite to that order.
     let open_leases: i64 = sqlx::query_scalar(
@@ -70,7 +70,7 @@ struct WorkerRow {
     last_seen: i64,
 }
 
-pub(in crate::db) async fn workers(
+pub(crate) async fn workers(
     conn: &mut AnyConnection,
     since: Timestamp,
     limit: u32,
@@ -91,7 +91,7 @@ pub(in crate::db) async fn workers(
 }
 
 /// Workers, of one contributor or of all, those last heard first.
-pub(in crate::db) async fn last_heard(
+pub(crate) async fn last_heard(
     conn: &mut AnyConnection,
     user: Option<i64>,
     since: Timestamp,

@@ -12,7 +12,7 @@ use crate::db::sql::rows::{to_u32, unreadable};
 use crate::db::types::EloOrder;
 
 /// An anchor's Elo from its column.
-pub(in crate::db) fn elo(column: Option<f64>) -> Result<Option<AnchorElo>> {
+pub(crate) fn elo(column: Option<f64>) -> Result<Option<AnchorElo>> {
     column.map(read).transpose()
 }
 
@@ -21,7 +21,7 @@ fn read(column: f64) -> Result<AnchorElo> {
 }
 
 /// The anchors of a run whose Elo is given, in ascending order.
-pub(in crate::db) async fn given(
+pub(crate) async fn given(
     conn: &mut AnyConnection,
     run: i64,
 ) -> Result<Vec<(NetworkNumber, AnchorElo)>> {
@@ -38,7 +38,7 @@ pub(in crate::db) async fn given(
 }
 
 /// An anchor as the operator log writes it.
-pub(in crate::db) fn described(name: &AnchorName, elo: Option<AnchorElo>) -> String {
+pub(crate) fn described(name: &AnchorName, elo: Option<AnchorElo>) -> String {
     match elo {
         Some(elo) => format!("{name}, {elo} Elo"),
         None => name.to_string(),
@@ -47,7 +47,7 @@ pub(in crate::db) fn described(name: &AnchorName, elo: Option<AnchorElo>) -> Str
 
 /// Gives an anchor this Elo. (A missing number has another type than a number in PostgreSQL, and a
 /// statement is prepared for one of the two: so none is bound.)
-pub(in crate::db) async fn give(
+pub(crate) async fn give(
     conn: &mut AnyConnection,
     run: i64,
     number: NetworkNumber,
@@ -63,7 +63,7 @@ pub(in crate::db) async fn give(
 }
 
 /// Gives an anchor another Elo, or none.
-pub(in crate::db) async fn set(
+pub(crate) async fn set(
     conn: &mut AnyConnection,
     run: RunName,
     order: EloOrder,

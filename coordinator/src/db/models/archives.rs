@@ -16,7 +16,7 @@ use crate::db::types::{Archivable, ArchiveDraft, ArchivedChunk};
 
 /// Chunks of a run that are in no archive, are older than `before` and than the newest `window`
 /// training positions, in ledger order.
-pub(in crate::db) async fn archivable(
+pub(crate) async fn archivable(
     conn: &mut AnyConnection,
     run: &RunName,
     asked: Archivable,
@@ -53,7 +53,7 @@ pub(in crate::db) async fn archivable(
 }
 
 /// Enters a stored archive: from now on its chunks are parts of it.
-pub(in crate::db) async fn add(
+pub(crate) async fn add(
     conn: &mut AnyConnection,
     archive: ArchiveDraft,
     actor: String,
@@ -102,7 +102,7 @@ pub(in crate::db) async fn add(
 }
 
 /// Where the bytes of an archived chunk are.
-pub(in crate::db) async fn find(
+pub(crate) async fn find(
     conn: &mut AnyConnection,
     chunk: &ContentHash,
 ) -> Result<Option<ArchivedChunk>> {
@@ -125,10 +125,7 @@ pub(in crate::db) async fn find(
 }
 
 /// All blobs of a kind that the ledger needs, in no order.
-pub(in crate::db) async fn blobs(
-    conn: &mut AnyConnection,
-    kind: BlobKind,
-) -> Result<Vec<ContentHash>> {
+pub(crate) async fn blobs(conn: &mut AnyConnection, kind: BlobKind) -> Result<Vec<ContentHash>> {
     let query = match kind {
         BlobKind::Network => {
             "SELECT DISTINCT n.hash FROM networks n

@@ -27,14 +27,14 @@ const PLANNED: i64 = 256;
 /// The same of one contributor: nobody's wait behind all of another's.
 const PLANNED_OF_ONE: i64 = 16;
 /// Audits that the writer gives up in one go: some milliseconds, then chunks have their turn.
-pub(in crate::db) const AT_ONCE: usize = 64;
+pub(crate) const AT_ONCE: usize = 64;
 /// Audits of one kind, or of one contributor, that are looked for at once.
 const SURPLUS: i64 = 4096;
 
 /// Open audits that are too old or too many. Of a paused run nobody is given any, so none gets old there. Where more
 /// sampled ones of one contributor are open than can be it is those with the lowest sampling key: each has its chance by the
 /// positions of its chunk, whenever it came.
-pub(in crate::db) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
+pub(crate) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
     let mut surplus: Vec<i64> = sqlx::query_scalar(
         "SELECT id FROM audits WHERE state = 'open' AND opened_at < $1
            AND run_id IN (SELECT id FROM runs WHERE status = 'open') LIMIT $2",
@@ -68,7 +68,7 @@ pub(in crate::db) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> 
 }
 
 /// Gives up these audits, if they are open still.
-pub(in crate::db) async fn give_up(conn: &mut AnyConnection, audits: Vec<i64>) -> Result<()> {
+pub(crate) async fn give_up(conn: &mut AnyConnection, audits: Vec<i64>) -> Result<()> {
     let mut query = Statement::new(
         "UPDATE audits SET state = 'void', plan = NULL WHERE state = 'open' AND id IN (",
     );
@@ -78,7 +78,7 @@ pub(in crate::db) async fn give_up(conn: &mut AnyConnection, audits: Vec<i64>) -
 
 /// Open audits without a plan that are planned next. Each run has its own, as whoever audits may play
 /// in no other, and one that is paused has none.
-pub(in crate::db) async fn next(conn: &mut AnyConnection) -> Result<Vec<UnplannedAudit>> {
+pub(crate) async fn next(conn: &mut AnyConnection) -> Result<Vec<UnplannedAudit>> {
     let runs: Vec<i64> = sqlx::query_scalar("SELECT id FROM runs WHERE status = 'open'")
         .fetch_all(&mut *conn)
         .await?;

@@ -24,10 +24,7 @@ const VOLUNTEERS_AFTER_MS: i64 = 20_000;
 const AUDITS: i64 = 256;
 
 /// What waits in each open run, and who could make it.
-pub(in crate::db) async fn boards(
-    conn: &mut AnyConnection,
-    now: Timestamp,
-) -> Result<Vec<DrawBoard>> {
+pub(crate) async fn boards(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<DrawBoard>> {
     let runs: Vec<i64> = sqlx::query_scalar("SELECT id FROM runs WHERE status = 'open'")
         .fetch_all(&mut *conn)
         .await?;
@@ -245,7 +242,7 @@ async fn proven(conn: &mut AnyConnection, now: i64) -> Result<i64> {
 }
 
 /// Whether the operator has named an auditor.
-pub(in crate::db) async fn is_auditor_named(conn: &mut AnyConnection) -> Result<bool> {
+pub(crate) async fn is_auditor_named(conn: &mut AnyConnection) -> Result<bool> {
     let tokens: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id AND u.blocked = 0
          WHERE t.revoked_at IS NULL AND t.scopes LIKE '%audit%'",
@@ -256,7 +253,7 @@ pub(in crate::db) async fn is_auditor_named(conn: &mut AnyConnection) -> Result<
 }
 
 /// Whether an auditor of the operator's is at work, other than this contributor.
-pub(in crate::db) async fn is_auditor_at_work(
+pub(crate) async fn is_auditor_at_work(
     conn: &mut AnyConnection,
     except: i64,
     now: Timestamp,
@@ -276,7 +273,7 @@ pub(in crate::db) async fn is_auditor_at_work(
 }
 
 /// Lets audits wait for who was drawn. Another coordinator may have drawn somebody meanwhile, who stays.
-pub(in crate::db) async fn enter(
+pub(crate) async fn enter(
     conn: &mut AnyConnection,
     drawn: Vec<(i64, UserId)>,
     now: Timestamp,

@@ -55,7 +55,7 @@ fn backend(name: &str) -> Result<Backend> {
 /// were decided since the last one failed, the newest first. Auditors weigh as much as their
 /// records do now, and nothing in quarantine. Of audits of which an auditor of the operator's has
 /// spoken, only what that one found counts: false accusers are overruled for good.
-pub(in crate::db) async fn since_last_failure(
+pub(crate) async fn since_last_failure(
     conn: &mut AnyConnection,
     audit: &AuditRow,
 ) -> Result<Vec<Evidence>> {
@@ -92,7 +92,7 @@ pub(in crate::db) async fn since_last_failure(
 
 /// How far the searches of a part of an audit are apart, or those of all of it.
 #[derive(FromRow)]
-pub(in crate::db) struct Part {
+pub(crate) struct Part {
     plies: i64,
     policy: f64,
     visits: f64,
@@ -102,7 +102,7 @@ pub(in crate::db) struct Part {
 }
 
 impl Part {
-    pub(in crate::db) fn into_disagreement(self) -> Result<Disagreement> {
+    pub(crate) fn into_disagreement(self) -> Result<Disagreement> {
         Ok(Disagreement {
             plies: to_u32("plies", self.plies)?,
             policy: self.policy,

@@ -11,7 +11,7 @@ use crate::db::sql::rows::to_count;
 use crate::db::trust::AuditorActivity;
 
 /// Who audits, and what was searched again within a day.
-pub(in crate::db) async fn within_a_day(
+pub(crate) async fn within_a_day(
     conn: &mut AnyConnection,
     now: Timestamp,
 ) -> Result<AuditorActivity> {

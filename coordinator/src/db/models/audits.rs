@@ -14,12 +14,9 @@ use crate::db::trust::{AuditPlan, AuditedChunk};
 use crate::trust::rate::TrackRecord;
 
 /// After so long an audit that nobody could make is given up.
-pub(in crate::db) const VOID_AFTER_MS: i64 = 24 * 3_600_000;
+pub(crate) const VOID_AFTER_MS: i64 = 24 * 3_600_000;
 
-pub(in crate::db) async fn track_record(
-    conn: &mut AnyConnection,
-    user: i64,
-) -> Result<TrackRecord> {
+pub(crate) async fn track_record(conn: &mut AnyConnection, user: i64) -> Result<TrackRecord> {
     let row: Option<(i64, i64, i64)> =
         sqlx::query_as("SELECT passed, vouched, failed FROM track_records WHERE user_id = $1")
             .bind(user)
@@ -30,7 +27,7 @@ pub(in crate::db) async fn track_record(
 }
 
 /// A track record from its columns.
-pub(in crate::db) fn record_of(passed: i64, vouched: i64, failed: i64) -> Result<TrackRecord> {
+pub(crate) fn record_of(passed: i64, vouched: i64, failed: i64) -> Result<TrackRecord> {
     Ok(TrackRecord {
         passed: to_u32("number of audits", passed)?,
         vouched: to_u32("number of audits", vouched)?,
@@ -39,20 +36,20 @@ pub(in crate::db) fn record_of(passed: i64, vouched: i64, failed: i64) -> Result
 }
 
 /// An audit to be opened; a chunk has one at most.
-pub(in crate::db) struct NewAudit {
-    pub(in crate::db) run: i64,
-    pub(in crate::db) chunk: i64,
+pub(crate) struct NewAudit {
+    pub(crate) run: i64,
+    pub(crate) chunk: i64,
     /// Whose chunk it is.
-    pub(in crate::db) user: i64,
-    pub(in crate::db) cause: Cause,
+    pub(crate) user: i64,
+    pub(crate) cause: Cause,
     /// How likely it stays open where there are too many.
-    pub(in crate::db) sampling_key: f64,
-    pub(in crate::db) at: Timestamp,
+    pub(crate) sampling_key: f64,
+    pub(crate) at: Timestamp,
 }
 
 /// Why a chunk is audited.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::db) enum Cause {
+pub(crate) enum Cause {
     /// It was drawn at random.
     Sampled,
     /// Another audit of the same contributor failed.
@@ -65,7 +62,7 @@ pub(in crate::db) enum Cause {
 
 impl Cause {
     /// The name in the ledger.
-    pub(in crate::db) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sampled => "sampled",
             Self::Scrutiny => "scrutiny",
@@ -76,7 +73,7 @@ impl Cause {
 }
 
 /// Opens audits of chunks that have none, or whose audit was given up.
-pub(in crate::db) async fn open(conn: &mut AnyConnection, drawn: &[NewAudit]) -> Result<()> {
+pub(crate) async fn open(conn: &mut AnyConnection, drawn: &[NewAudit]) -> Result<()> {
     for part in parts(drawn) {
         let mut query = Statement::new(
             "INSERT INTO audits (run_id, chunk, user_id, cause, sampling_key, opened_at, state)",
@@ -102,11 +99,7 @@ pub(in crate::db) async fn open(conn: &mut AnyConnection, drawn: &[NewAudit]) ->
 }
 
 /// Lets the open audits of a run that goes on wait anew: while it was paused nobody was given any.
-pub(in crate::db) async fn resume(
-    conn: &mut AnyConnection,
-    run: i64,
-    now: Timestamp,
-) -> Result<()> {
+pub(crate) async fn resume(conn: &mut AnyConnection, run: i64, now: Timestamp) -> Result<()> {
     sqlx::query("UPDATE audits SET opened_at = $2 WHERE run_id = $1 AND state = 'open'")
         .bind(run)
         .bind(now.as_millisecond())
@@ -116,7 +109,7 @@ pub(in crate::db) async fn resume(
 }
 
 /// Leaves an outage, in which no worker was heard, out of the time that audits have waited.
-pub(in crate::db) async fn outlast(conn: &mut AnyConnection, heard: i64, now: i64) -> Result<()> {
+pub(crate) async fn outlast(conn: &mut AnyConnection, heard: i64, now: i64) -> Result<()> {
     sqlx::query(
         "UPDATE audits SET opened_at = CASE WHEN opened_at > $1 THEN $2
            ELSE opened_at + $3 END
@@ -132,7 +125,7 @@ pub(in crate::db) async fn outlast(conn: &mut AnyConnection, heard: i64, now: i6
 
 /// Gives up the open audits of a contributor whose chunks are all held: auditors have better things
 /// to do, however many chunks a liar has sent. [`reopen`] takes it back.
-pub(in crate::db) async fn give_up(conn: &mut AnyConnection, user: UserId) -> Result<()> {
+pub(crate) async fn give_up(conn: &mut AnyConnection, user: UserId) -> Result<()> {
     sqlx::query(
         "UPDATE audits SET state = 'void', plan = NULL WHERE user_id = $1 AND state = 'open'",
     )
@@ -144,7 +137,7 @@ pub(in crate::db) async fn give_up(conn: &mut AnyConnection, user: UserId) -> Re
 
 /// Begins those audits anew that a contributor's quarantine has ended: all that were not too old by
 /// then. What was said of them already still counts.
-pub(in crate::db) async fn reopen(
+pub(crate) async fn reopen(
     conn: &mut AnyConnection,
     user: UserId,
     quarantined_at: i64,
@@ -163,7 +156,7 @@ pub(in crate::db) async fn reopen(
 }
 
 /// Keeps an audit's plan; without one the audit is given up.
-pub(in crate::db) async fn plan(
+pub(crate) async fn plan(
     conn: &mut AnyConnection,
     audit: i64,
     plan: Option<AuditPlan>,
@@ -186,7 +179,7 @@ pub(in crate::db) async fn plan(
 }
 
 /// Whether a run has audits that somebody may be given, or is at work on.
-pub(in crate::db) async fn any_planned(conn: &mut AnyConnection, run: i64) -> Result<bool> {
+pub(crate) async fn any_planned(conn: &mut AnyConnection, run: i64) -> Result<bool> {
     let planned: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM (SELECT 1 FROM audits
            WHERE run_id = $1 AND state = 'open' AND plan IS NOT NULL LIMIT 1) AS planned",
@@ -199,17 +192,17 @@ pub(in crate::db) async fn any_planned(conn: &mut AnyConnection, run: i64) -> Re
 
 /// An audit as operations need it.
 #[derive(FromRow)]
-pub(in crate::db) struct AuditRow {
-    pub(in crate::db) id: i64,
-    pub(in crate::db) run_id: i64,
-    pub(in crate::db) chunk: i64,
-    pub(in crate::db) user_id: i64,
-    pub(in crate::db) opened_at: i64,
+pub(crate) struct AuditRow {
+    pub(crate) id: i64,
+    pub(crate) run_id: i64,
+    pub(crate) chunk: i64,
+    pub(crate) user_id: i64,
+    pub(crate) opened_at: i64,
     plan: Option<String>,
 }
 
 /// The open audit that a job makes.
-pub(in crate::db) async fn of_job(conn: &mut AnyConnection, job: JobId) -> Result<AuditRow> {
+pub(crate) async fn of_job(conn: &mut AnyConnection, job: JobId) -> Result<AuditRow> {
     sqlx::query_as(
         "SELECT id, run_id, chunk, user_id, opened_at, plan FROM audits
          WHERE job_id = $1 AND state = 'open'",
@@ -221,10 +214,7 @@ pub(in crate::db) async fn of_job(conn: &mut AnyConnection, job: JobId) -> Resul
 }
 
 /// What an audit job asks for, and what it is about.
-pub(in crate::db) async fn audited(
-    conn: &mut AnyConnection,
-    job: JobId,
-) -> Result<(Work, AuditedChunk)> {
+pub(crate) async fn audited(conn: &mut AnyConnection, job: JobId) -> Result<(Work, AuditedChunk)> {
     let audit = of_job(conn, job).await?;
     let plan: AuditPlan = from_json("audit", audit.plan.as_deref().unwrap_or_default())?;
     let bytes: Vec<u8> = sqlx::query_scalar("SELECT hash FROM chunks WHERE sequence = $1")
@@ -243,7 +233,7 @@ pub(in crate::db) async fn audited(
 }
 
 /// Whether a job's audit is still its own.
-pub(in crate::db) async fn is_held(conn: &mut AnyConnection, job: JobId) -> Result<bool> {
+pub(crate) async fn is_held(conn: &mut AnyConnection, job: JobId) -> Result<bool> {
     let held: i64 =
         sqlx::query_scalar("SELECT count(*) FROM audits WHERE job_id = $1 AND state = 'open'")
             .bind(job_bytes(job))
@@ -253,7 +243,7 @@ pub(in crate::db) async fn is_held(conn: &mut AnyConnection, job: JobId) -> Resu
 }
 
 /// Says that an audit is no longer a job's.
-pub(in crate::db) fn over(job: JobId) -> DbError {
+pub(crate) fn over(job: JobId) -> DbError {
     let detail = format!("the lease of job {job} is over and its audit was given to another");
     DbError::LeaseEnded(detail)
 }

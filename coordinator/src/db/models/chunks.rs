@@ -11,7 +11,7 @@ use crate::db::sql::rows::{hash, time_text, to_count, to_u32, unreadable};
 use crate::db::sql::statement::Statement;
 use crate::db::trust::ChunkStatus;
 
-pub(in crate::db) async fn receipt(
+pub(crate) async fn receipt(
     conn: &mut AnyConnection,
     hash: &ContentHash,
 ) -> Result<Option<(UserId, ChunkReceipt)>> {
@@ -34,7 +34,7 @@ pub(in crate::db) async fn receipt(
 }
 
 #[derive(FromRow)]
-pub(in crate::db) struct StoredChunk {
+pub(crate) struct StoredChunk {
     sequence: i64,
     hash: Vec<u8>,
     kind: String,
@@ -47,7 +47,7 @@ pub(in crate::db) struct StoredChunk {
 }
 
 impl StoredChunk {
-    pub(in crate::db) fn into_chunk(self) -> Result<ChunkRow> {
+    pub(crate) fn into_chunk(self) -> Result<ChunkRow> {
         Ok(ChunkRow {
             sequence: self.sequence,
             hash: hash(&self.hash)?,
@@ -63,7 +63,7 @@ impl StoredChunk {
     }
 }
 
-pub(in crate::db) async fn page(
+pub(crate) async fn page(
     conn: &mut AnyConnection,
     run: &RunName,
     after: i64,
@@ -89,7 +89,7 @@ pub(in crate::db) async fn page(
 }
 
 /// A chunk of a run that is not deleted.
-pub(in crate::db) async fn one(
+pub(crate) async fn one(
     conn: &mut AnyConnection,
     hash: &ContentHash,
 ) -> Result<(RunName, ChunkRow)> {
@@ -115,7 +115,7 @@ pub(in crate::db) async fn one(
 
 /// Chunks that an order is about.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::db) enum ChunkSelection {
+pub(crate) enum ChunkSelection {
     /// This one.
     One(i64),
     /// All of a contributor but audits, which stay.
@@ -124,7 +124,7 @@ pub(in crate::db) enum ChunkSelection {
 
 impl ChunkSelection {
     /// Completes a statement with the condition that chunk `c` is one of them and not yet so.
-    pub(in crate::db) fn write(self, statement: &mut Statement, state: ChunkStatus) -> Result<()> {
+    pub(crate) fn write(self, statement: &mut Statement, state: ChunkStatus) -> Result<()> {
         match self {
             Self::One(sequence) => statement.push("c.sequence = ").bind(sequence)?,
             Self::Of(user) => statement

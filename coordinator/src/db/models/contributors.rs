@@ -126,7 +126,7 @@ async fn id_of(conn: &mut AnyConnection, run: Option<&RunName>) -> Result<Option
     }
 }
 
-pub(in crate::db) async fn list(
+pub(crate) async fn list(
     conn: &mut AnyConnection,
     filter: &ContributorFilter,
     now: Timestamp,
@@ -150,7 +150,7 @@ pub(in crate::db) async fn list(
     })
 }
 
-pub(in crate::db) async fn one(
+pub(crate) async fn one(
     conn: &mut AnyConnection,
     name: &str,
     run: Option<&RunName>,

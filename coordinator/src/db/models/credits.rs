@@ -7,20 +7,20 @@ use crate::db::sql::statement::Statement;
 
 /// What is added to a contributor's credit.
 #[derive(Debug, Clone, Copy, Default)]
-pub(in crate::db) struct CreditAmounts {
+pub(crate) struct CreditAmounts {
     /// Games played.
-    pub(in crate::db) games: i64,
+    pub(crate) games: i64,
     /// Positions of these games and of the audits.
-    pub(in crate::db) positions: i64,
+    pub(crate) positions: i64,
     /// Games searched again.
-    pub(in crate::db) audits: i64,
+    pub(crate) audits: i64,
     /// Positions of these.
-    pub(in crate::db) audit_positions: i64,
+    pub(crate) audit_positions: i64,
 }
 
 impl CreditAmounts {
     /// The columns of a row, in their order.
-    pub(in crate::db) const fn columns(self) -> [i64; 4] {
+    pub(crate) const fn columns(self) -> [i64; 4] {
         [
             self.games,
             self.positions,
@@ -31,13 +31,13 @@ impl CreditAmounts {
 }
 
 /// By run and contributor.
-pub(in crate::db) type Credits = BTreeMap<(i64, i64), CreditAmounts>;
+pub(crate) type Credits = BTreeMap<(i64, i64), CreditAmounts>;
 
 /// One of [`Credits`].
-pub(in crate::db) type Credit = ((i64, i64), CreditAmounts);
+pub(crate) type Credit = ((i64, i64), CreditAmounts);
 
 /// The statement that gives contributors credit, or takes it from them. None may stand here twice.
-pub(in crate::db) fn credit(credits: &[Credit]) -> Result<Statement> {
+pub(crate) fn credit(credits: &[Credit]) -> Result<Statement> {
     let mut query = Statement::new(
         "INSERT INTO credits (run_id, user_id, games, positions, audits, audit_positions)",
     );

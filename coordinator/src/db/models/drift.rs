@@ -50,7 +50,7 @@ impl Row {
 }
 
 /// The last self-play chunks of a run's best network, in the ledger's order.
-pub(in crate::db) async fn samples(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<Sample>> {
+pub(crate) async fn samples(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<Sample>> {
     let run = runs::load(conn, run).await?;
     let Some(best) = run.best else {
         return Ok(Vec::new());
@@ -77,7 +77,7 @@ pub(in crate::db) async fn samples(conn: &mut AnyConnection, run: &RunName) -> R
 }
 
 /// Keeps what was found, and brings the recent chunks of those contributors before the auditors.
-pub(in crate::db) async fn suspect(
+pub(crate) async fn suspect(
     conn: &mut AnyConnection,
     run: RunName,
     found: Vec<Suspicion>,
@@ -129,10 +129,7 @@ struct FindingRow {
 }
 
 /// In what a contributor's games looked unlike everybody else's, newest first.
-pub(in crate::db) async fn findings(
-    conn: &mut AnyConnection,
-    user: UserId,
-) -> Result<Vec<DriftFinding>> {
+pub(crate) async fn findings(conn: &mut AnyConnection, user: UserId) -> Result<Vec<DriftFinding>> {
     let rows: Vec<FindingRow> = sqlx::query_as(
         "SELECT r.name AS run, d.worker, d.backend, d.feature, d.z, d.found_at
          FROM drift_findings d JOIN runs r ON r.id = d.run_id

@@ -10,7 +10,7 @@ use sqlx::AnyConnection;
 use crate::db::error::Result;
 use crate::db::sql::rows::{hash, to_count, unreadable};
 
-pub(in crate::db) async fn of_network(
+pub(crate) async fn of_network(
     conn: &mut AnyConnection,
     network: &ContentHash,
 ) -> Result<Vec<NetworkExport>> {
@@ -24,7 +24,7 @@ pub(in crate::db) async fn of_network(
 }
 
 /// All exports of a run's networks, by network.
-pub(in crate::db) async fn of_run(
+pub(crate) async fn of_run(
     conn: &mut AnyConnection,
     run: i64,
 ) -> Result<HashMap<ContentHash, Vec<NetworkExport>>> {

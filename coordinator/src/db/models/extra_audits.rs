@@ -10,7 +10,7 @@ use crate::trust::rate::{HIGHEST_SAMPLING_KEY, MOST_SCRUTINISED, scrutinised};
 
 /// Opens audits on a contributor's recent chunks that have none, or whose audit was given up: what
 /// nobody could look at in time is not excused by that.
-pub(in crate::db) async fn open_recent(
+pub(crate) async fn open_recent(
     conn: &mut AnyConnection,
     run: i64,
     user: i64,
@@ -34,7 +34,7 @@ pub(in crate::db) async fn open_recent(
 /// Opens audits of some chunks of a contributor that came in while the quarantine stood and were
 /// not drawn for that: of as many as are scrutinised after a failure, chosen by chance, for the
 /// newest are those of which somebody knows beforehand that they will be looked at.
-pub(in crate::db) async fn sample_since(
+pub(crate) async fn sample_since(
     conn: &mut AnyConnection,
     user: UserId,
     quarantined_at: i64,

@@ -21,8 +21,8 @@ use crate::db::sql::rows::{hash, job_bytes, name_of, named, time_text, to_u32, u
 use crate::db::sql::statement::{LISTED, Statement, parts};
 use crate::db::types::{ChunkDraft, GameFact, GameFactDetail};
 
-pub(in crate::db) use list::list;
-pub(in crate::db) use openings::{next_unnamed, set_openings};
+pub(crate) use list::list;
+pub(crate) use openings::{next_unnamed, set_openings};
 
 /// Says which game of a chunk was counted before, by index or by content, if one was. Games of
 /// the chunk itself (`sequence`) that are in the ledger do not count.
@@ -158,10 +158,7 @@ struct Row<'a> {
 }
 
 /// Enters the games of chunks, or refuses them all for one that was counted before.
-pub(in crate::db) async fn insert(
-    conn: &mut AnyConnection,
-    chunks: &[&AcceptedChunk<'_>],
-) -> Result<()> {
+pub(crate) async fn insert(conn: &mut AnyConnection, chunks: &[&AcceptedChunk<'_>]) -> Result<()> {
     let rows: Vec<Row<'_>> = chunks
         .iter()
         .flat_map(|of| {
@@ -279,7 +276,7 @@ const SELECT: &str = "SELECT g.id, r.name AS run, g.kind, g.white, g.black, g.ma
        JOIN users u ON u.id = c.user_id ";
 
 /// The games before and after one, of its match or else of its run and kind.
-pub(in crate::db) async fn beside(
+pub(crate) async fn beside(
     conn: &mut AnyConnection,
     game: &GameInfo,
 ) -> Result<[Option<GameId>; 2]> {
@@ -306,7 +303,7 @@ pub(in crate::db) async fn beside(
     Ok(found)
 }
 
-pub(in crate::db) async fn one(conn: &mut AnyConnection, id: GameId) -> Result<GameInfo> {
+pub(crate) async fn one(conn: &mut AnyConnection, id: GameId) -> Result<GameInfo> {
     let mut query = Statement::new(SELECT);
     query.push("WHERE g.id = ").bind(id.0)?;
     let (sql, arguments) = query.finish();

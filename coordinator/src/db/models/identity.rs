@@ -10,7 +10,7 @@ use crate::db::sql::rows::unreadable;
 use crate::db::types::{LedgerId, Moved};
 
 /// The identifier that the schema gave the ledger.
-pub(in crate::db) async fn id(conn: &mut AnyConnection) -> Result<LedgerId> {
+pub(crate) async fn id(conn: &mut AnyConnection) -> Result<LedgerId> {
     let id: String = sqlx::query_scalar("SELECT id FROM ledger_id")
         .fetch_one(conn)
         .await?;
@@ -19,7 +19,7 @@ pub(in crate::db) async fn id(conn: &mut AnyConnection) -> Result<LedgerId> {
 }
 
 /// Writes what is there already, to see whether anything can be written.
-pub(in crate::db) async fn touch(conn: &mut AnyConnection) -> Result<()> {
+pub(crate) async fn touch(conn: &mut AnyConnection) -> Result<()> {
     sqlx::query("UPDATE ledger_id SET id = id")
         .execute(conn)
         .await?;
@@ -27,7 +27,7 @@ pub(in crate::db) async fn touch(conn: &mut AnyConnection) -> Result<()> {
 }
 
 /// Writes to the operator log that a store was taken over.
-pub(in crate::db) async fn note_adoption(
+pub(crate) async fn note_adoption(
     conn: &mut AnyConnection,
     location: String,
     before: String,
@@ -44,7 +44,7 @@ pub(in crate::db) async fn note_adoption(
 }
 
 /// Writes to the operator log that blobs are removed from the store.
-pub(in crate::db) async fn note_sweep(
+pub(crate) async fn note_sweep(
     conn: &mut AnyConnection,
     location: String,
     what: String,
@@ -61,7 +61,7 @@ pub(in crate::db) async fn note_sweep(
 }
 
 /// Where the ledger goes on, if it was copied into another database.
-pub(in crate::db) async fn moved(conn: &mut AnyConnection) -> Result<Option<Moved>> {
+pub(crate) async fn moved(conn: &mut AnyConnection) -> Result<Option<Moved>> {
     let row: Option<(String, i64)> = sqlx::query_as("SELECT target, at FROM moved")
         .fetch_optional(conn)
         .await?;
@@ -73,7 +73,7 @@ pub(in crate::db) async fn moved(conn: &mut AnyConnection) -> Result<Option<Move
 }
 
 /// Marks the ledger, which is not marked, as one that goes on elsewhere.
-pub(in crate::db) async fn mark_moved(conn: &mut AnyConnection, moved: &Moved) -> Result<()> {
+pub(crate) async fn mark_moved(conn: &mut AnyConnection, moved: &Moved) -> Result<()> {
     sqlx::query("INSERT INTO moved (one, target, at) VALUES (1, $1, $2)")
         .bind(moved.to.as_str())
         .bind(moved.at.as_millisecond())
@@ -83,7 +83,7 @@ pub(in crate::db) async fn mark_moved(conn: &mut AnyConnection, moved: &Moved) -
 }
 
 /// Takes the mark away.
-pub(in crate::db) async fn reopen(
+pub(crate) async fn reopen(
     conn: &mut AnyConnection,
     actor: String,
     now: Timestamp,

@@ -10,7 +10,7 @@ use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::sql::rows::{time_text, time_text_opt, to_u32};
 use crate::db::types::{InvitationDraft, InvitationInfo};
 
-pub(in crate::db) async fn create(
+pub(crate) async fn create(
     conn: &mut AnyConnection,
     draft: InvitationDraft,
     actor: String,
@@ -56,7 +56,7 @@ struct Row {
     revoked_at: Option<i64>,
 }
 
-pub(in crate::db) async fn all(conn: &mut AnyConnection) -> Result<Vec<InvitationInfo>> {
+pub(crate) async fn all(conn: &mut AnyConnection) -> Result<Vec<InvitationInfo>> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT i.id, i.note, i.uses, i.created_by, i.created_at, i.expires_at, i.revoked_at,
            (SELECT count(*) FROM invitation_uses u WHERE u.invitation_id = i.id) AS used
@@ -80,7 +80,7 @@ pub(in crate::db) async fn all(conn: &mut AnyConnection) -> Result<Vec<Invitatio
         .collect()
 }
 
-pub(in crate::db) async fn revoke(
+pub(crate) async fn revoke(
     conn: &mut AnyConnection,
     invitation: i64,
     actor: String,

@@ -18,10 +18,7 @@ struct Row {
     added_at: i64,
 }
 
-pub(in crate::db) async fn of_run(
-    conn: &mut AnyConnection,
-    run: &RunName,
-) -> Result<Vec<RunKeyInfo>> {
+pub(crate) async fn of_run(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RunKeyInfo>> {
     let run = runs::id_of(conn, run).await?;
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT key, endorsement, added_at FROM run_keys WHERE run_id = $1 ORDER BY number",
@@ -40,7 +37,7 @@ pub(in crate::db) async fn of_run(
         .collect()
 }
 
-pub(in crate::db) async fn add(
+pub(crate) async fn add(
     conn: &mut AnyConnection,
     run: RunName,
     key: RunKey,
@@ -86,7 +83,7 @@ pub(in crate::db) async fn add(
     operator_log::write(conn, act, now).await
 }
 
-pub(in crate::db) async fn sign(
+pub(crate) async fn sign(
     conn: &mut AnyConnection,
     run: RunName,
     key: RunKey,
@@ -110,7 +107,7 @@ pub(in crate::db) async fn sign(
     Ok(())
 }
 
-pub(in crate::db) async fn signature(
+pub(crate) async fn signature(
     conn: &mut AnyConnection,
     run: &RunName,
     network: &ContentHash,

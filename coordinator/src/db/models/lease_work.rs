@@ -28,7 +28,7 @@ use crate::db::sql::statement::{LISTED, Statement, parts};
 /// The work of a lease, as its column has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "kebab-case")]
-pub(in crate::db) enum WorkReference {
+pub(crate) enum WorkReference {
     /// Self-play games; the openings follow from the book and the job's seed.
     SelfPlay {
         rules: ContentHash,
@@ -57,7 +57,7 @@ pub(in crate::db) enum WorkReference {
 
 /// Something that many leases have in common.
 #[derive(Debug, Clone)]
-pub(in crate::db) enum LeaseValue {
+pub(crate) enum LeaseValue {
     /// How games are played, by which networks.
     Rules(Arc<AuditedRules>),
     Book(Arc<OpeningBook>),
@@ -73,23 +73,23 @@ impl LeaseValue {
 }
 
 /// What a lease names, by its hash.
-pub(in crate::db) type Named = Vec<(ContentHash, LeaseValue)>;
+pub(crate) type Named = Vec<(ContentHash, LeaseValue)>;
 
 /// Names the rules of a work's games.
-pub(in crate::db) fn name_rules(rules: AuditedRules, named: &mut Named) -> Result<ContentHash> {
+pub(crate) fn name_rules(rules: AuditedRules, named: &mut Named) -> Result<ContentHash> {
     let hash = ContentHash::of(to_json(&rules)?.as_bytes());
     named.push((hash, LeaseValue::Rules(Arc::new(rules))));
     Ok(hash)
 }
 
 /// Names the book that openings are from.
-pub(in crate::db) fn name_book(book: &Arc<OpeningBook>, named: &mut Named) -> ContentHash {
+pub(crate) fn name_book(book: &Arc<OpeningBook>, named: &mut Named) -> ContentHash {
     named.push((book.hash(), LeaseValue::Book(book.clone())));
     book.hash()
 }
 
 /// Enters those values that the ledger does not have yet.
-pub(in crate::db) async fn enter(
+pub(crate) async fn enter(
     conn: &mut AnyConnection,
     values: &HashMap<ContentHash, LeaseValue>,
 ) -> Result<()> {
@@ -127,7 +127,7 @@ const BOOKS: usize = 4;
 
 /// A cache of [`LeaseValue`]s, whose hashes say what they are for good.
 #[derive(Debug, Default)]
-pub(in crate::db) struct LeaseValues {
+pub(crate) struct LeaseValues {
     rules: Mutex<HashMap<ContentHash, Arc<AuditedRules>>>,
     books: Mutex<HashMap<ContentHash, Arc<OpeningBook>>>,
 }
@@ -185,7 +185,7 @@ async fn content(conn: &mut AnyConnection, name: ContentHash) -> Result<String> 
 }
 
 /// The rules of a lease's games; none of an audit.
-pub(in crate::db) async fn rules(
+pub(crate) async fn rules(
     conn: &mut AnyConnection,
     column: &str,
     values: &LeaseValues,
@@ -204,7 +204,7 @@ pub(in crate::db) async fn rules(
 }
 
 /// The work of a lease as its worker got it; none of an audit that is kept by reference.
-pub(in crate::db) async fn work(
+pub(crate) async fn work(
     conn: &mut AnyConnection,
     (run, seed): (i64, Seed),
     column: &str,
@@ -290,7 +290,7 @@ fn other_rules(name: ContentHash) -> crate::db::DbError {
 }
 
 /// Pairs of a match from `first` on, with their openings.
-pub(in crate::db) fn pair_tasks(
+pub(crate) fn pair_tasks(
     book: &OpeningBook,
     match_seed: Seed,
     first: u32,

@@ -36,26 +36,26 @@ macro_rules! is_over {
     };
 }
 
-pub(in crate::db) use is_over;
+pub(crate) use is_over;
 
 /// A lease as operations need it.
 #[derive(FromRow)]
-pub(in crate::db) struct JobRow {
+pub(crate) struct JobRow {
     id: Vec<u8>,
-    pub(in crate::db) run_id: i64,
+    pub(crate) run_id: i64,
     run: String,
-    pub(in crate::db) user_id: i64,
-    pub(in crate::db) contributor: String,
-    pub(in crate::db) kind: String,
-    pub(in crate::db) network: i64,
-    pub(in crate::db) match_id: Option<i64>,
-    pub(in crate::db) seed: i64,
+    pub(crate) user_id: i64,
+    pub(crate) contributor: String,
+    pub(crate) kind: String,
+    pub(crate) network: i64,
+    pub(crate) match_id: Option<i64>,
+    pub(crate) seed: i64,
     protocol: i64,
-    pub(in crate::db) work: String,
-    pub(in crate::db) games: i64,
-    pub(in crate::db) games_counted: i64,
+    pub(crate) work: String,
+    pub(crate) games: i64,
+    pub(crate) games_counted: i64,
     /// Whether the last order on the contributor was a quarantine: 1 if so.
-    pub(in crate::db) quarantined: i64,
+    pub(crate) quarantined: i64,
     /// Whether the run is archived, or deleted: 1 if so.
     run_is_over: i64,
     passed: i64,
@@ -64,21 +64,21 @@ pub(in crate::db) struct JobRow {
 }
 
 impl JobRow {
-    pub(in crate::db) fn kind(&self) -> Result<WorkKind> {
+    pub(crate) fn kind(&self) -> Result<WorkKind> {
         WorkKind::from_name(&self.kind).ok_or_else(|| unreadable("kind of job", &&self.kind))
     }
 
-    pub(in crate::db) fn run(&self) -> Result<RunName> {
+    pub(crate) fn run(&self) -> Result<RunName> {
         self.run.parse().map_err(|error| unreadable("run", &error))
     }
 
-    pub(in crate::db) fn network(&self) -> Result<NetworkNumber> {
+    pub(crate) fn network(&self) -> Result<NetworkNumber> {
         to_u32("network", self.network).map(NetworkNumber)
     }
 
     /// Refuses games of a run that is over: nobody would audit them, and of a deleted one nothing tells which were
     /// counted before.
-    pub(in crate::db) fn check_run(&self, job: JobId) -> Result<()> {
+    pub(crate) fn check_run(&self, job: JobId) -> Result<()> {
         if self.run_is_over == 0 {
             return Ok(());
         }
@@ -87,17 +87,17 @@ impl JobRow {
     }
 
     /// The contributor's.
-    pub(in crate::db) fn track_record(&self) -> Result<TrackRecord> {
+    pub(crate) fn track_record(&self) -> Result<TrackRecord> {
         audits::record_of(self.passed, self.vouched, self.failed)
     }
 }
 
-pub(in crate::db) fn unknown(job: JobId) -> DbError {
+pub(crate) fn unknown(job: JobId) -> DbError {
     DbError::NotFound(format!("job {job}"))
 }
 
 /// These jobs, as far as they exist.
-pub(in crate::db) async fn find_all(
+pub(crate) async fn find_all(
     conn: &mut AnyConnection,
     jobs: &[JobId],
 ) -> Result<HashMap<JobId, JobRow>> {
@@ -129,11 +129,7 @@ async fn find(conn: &mut AnyConnection, job: JobId) -> Result<JobRow> {
 }
 
 /// A job of this user; another's is as good as none.
-pub(in crate::db) async fn find_own(
-    conn: &mut AnyConnection,
-    job: JobId,
-    user: UserId,
-) -> Result<JobRow> {
+pub(crate) async fn find_own(conn: &mut AnyConnection, job: JobId, user: UserId) -> Result<JobRow> {
     let row = find(conn, job).await?;
     if row.user_id == user.0 {
         Ok(row)
@@ -143,7 +139,7 @@ pub(in crate::db) async fn find_own(
 }
 
 /// Jobs as their chunks are compared with them, or why there is none, in the order in which they are named.
-pub(in crate::db) async fn leased(
+pub(crate) async fn leased(
     conn: &mut AnyConnection,
     jobs: &[JobId],
     values: &LeaseValues,
@@ -195,7 +191,7 @@ async fn of_row(
 
 /// Ends a lease. One of which nothing was played keeps its time: until then it counts as held by
 /// the contributor (`quotas`), so that nobody takes and gives back without end.
-pub(in crate::db) async fn give_back(
+pub(crate) async fn give_back(
     conn: &mut AnyConnection,
     user: UserId,
     job: JobId,
@@ -222,7 +218,7 @@ pub(in crate::db) async fn give_back(
 /// Where other coordinators were there meanwhile, a worker was heard a moment ago, and that moment
 /// is all that a lease gains. So it is where one coordinator starts again and again: pairs that
 /// nobody plays come back for all that, a little later.
-pub(in crate::db) async fn outlast(conn: &mut AnyConnection, now: Timestamp) -> Result<u64> {
+pub(crate) async fn outlast(conn: &mut AnyConnection, now: Timestamp) -> Result<u64> {
     let now = now.as_millisecond();
     let heard: Option<i64> = sqlx::query_scalar("SELECT max(last_seen) FROM workers")
         .fetch_one(&mut *conn)

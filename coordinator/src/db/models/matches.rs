@@ -20,18 +20,18 @@ use crate::db::sql::rows::{
 use crate::db::types::MatchDraft;
 
 /// A match as operations need it.
-pub(in crate::db) struct Match {
-    pub(in crate::db) id: i64,
-    pub(in crate::db) run_id: i64,
-    pub(in crate::db) purpose: MatchPurpose,
-    pub(in crate::db) status: MatchStatus,
-    pub(in crate::db) candidate: NetworkNumber,
-    pub(in crate::db) opponent: NetworkNumber,
-    pub(in crate::db) rule: GateRule,
-    pub(in crate::db) pair_limit: u32,
-    pub(in crate::db) seed: Seed,
-    pub(in crate::db) next_pair: u32,
-    pub(in crate::db) tally: Tally,
+pub(crate) struct Match {
+    pub(crate) id: i64,
+    pub(crate) run_id: i64,
+    pub(crate) purpose: MatchPurpose,
+    pub(crate) status: MatchStatus,
+    pub(crate) candidate: NetworkNumber,
+    pub(crate) opponent: NetworkNumber,
+    pub(crate) rule: GateRule,
+    pub(crate) pair_limit: u32,
+    pub(crate) seed: Seed,
+    pub(crate) next_pair: u32,
+    pub(crate) tally: Tally,
 }
 
 impl Match {
@@ -150,12 +150,12 @@ impl MatchRow {
 }
 
 /// What a rule says of a tally; parameters were checked when the run was made.
-pub(in crate::db) fn verdict(rule: &GateRule, tally: &Tally) -> Result<GateVerdict> {
+pub(crate) fn verdict(rule: &GateRule, tally: &Tally) -> Result<GateVerdict> {
     rule.decide(tally)
         .map_err(|error| unreadable("gate rule or tally", &error))
 }
 
-pub(in crate::db) async fn load(conn: &mut AnyConnection, id: MatchId) -> Result<Match> {
+pub(crate) async fn load(conn: &mut AnyConnection, id: MatchId) -> Result<Match> {
     row(conn, id).await?.into_match()
 }
 
@@ -171,7 +171,7 @@ fn unknown(id: MatchId) -> DbError {
     DbError::NotFound(format!("match number {id}"))
 }
 
-pub(in crate::db) async fn info(
+pub(crate) async fn info(
     conn: &mut AnyConnection,
     id: MatchId,
     now: Timestamp,
@@ -206,7 +206,7 @@ async fn add_progress(
     Ok(())
 }
 
-pub(in crate::db) async fn list(
+pub(crate) async fn list(
     conn: &mut AnyConnection,
     run: &RunName,
     before: Option<MatchId>,
@@ -231,7 +231,7 @@ pub(in crate::db) async fn list(
 }
 
 /// Open matches of a run, gates first, then the oldest.
-pub(in crate::db) async fn open_in(conn: &mut AnyConnection, run: i64) -> Result<Vec<Match>> {
+pub(crate) async fn open_in(conn: &mut AnyConnection, run: i64) -> Result<Vec<Match>> {
     let rows: Vec<MatchRow> = sqlx::query_as(select!(
         "WHERE m.run_id = $1 AND m.status = 'open' ORDER BY m.purpose <> 'gate', m.id"
     ))
@@ -243,7 +243,7 @@ pub(in crate::db) async fn open_in(conn: &mut AnyConnection, run: i64) -> Result
 
 /// Opens the gate match of the oldest waiting candidate against best, unless one is open. Returns the
 /// candidate and its match.
-pub(in crate::db) async fn open_next_gate(
+pub(crate) async fn open_next_gate(
     conn: &mut AnyConnection,
     run: &Run,
     now: Timestamp,
@@ -329,7 +329,7 @@ async fn insert(
 }
 
 /// Opens a match for the ratings, as an operator wishes.
-pub(in crate::db) async fn open_rating(
+pub(crate) async fn open_rating(
     conn: &mut AnyConnection,
     draft: MatchDraft,
     actor: String,
@@ -354,7 +354,7 @@ pub(in crate::db) async fn open_rating(
 }
 
 /// Opens a match for the ratings unless one is open.
-pub(in crate::db) async fn open_next_rating(
+pub(crate) async fn open_next_rating(
     conn: &mut AnyConnection,
     draft: MatchDraft,
     now: Timestamp,

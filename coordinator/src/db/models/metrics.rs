@@ -9,7 +9,7 @@ use crate::db::error::Result;
 use crate::db::models::runs;
 use crate::db::sql::rows::{count, from_json, to_json};
 
-pub(in crate::db) async fn add(
+pub(crate) async fn add(
     conn: &mut AnyConnection,
     run: RunName,
     points: Vec<MetricPoint>,
@@ -40,7 +40,7 @@ pub(in crate::db) async fn add(
     Ok(())
 }
 
-pub(in crate::db) async fn list(
+pub(crate) async fn list(
     conn: &mut AnyConnection,
     run: &RunName,
     after: Option<u64>,
@@ -59,7 +59,7 @@ pub(in crate::db) async fn list(
 
 /// Reports from the first to the last, at marks with equal gaps between them. Where these find few,
 /// because steps lie far from all others, the gaps are made shorter until they find enough.
-pub(in crate::db) async fn throughout(
+pub(crate) async fn throughout(
     conn: &mut AnyConnection,
     run: &RunName,
     most: u32,

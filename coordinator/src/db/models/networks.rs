@@ -110,15 +110,12 @@ impl NetworkRow {
     }
 }
 
-pub(in crate::db) fn parse_status(name: &str) -> Result<NetworkStatus> {
+pub(crate) fn parse_status(name: &str) -> Result<NetworkStatus> {
     NetworkStatus::from_name(name).ok_or_else(|| unreadable("network status", &name))
 }
 
 /// All networks of a run, in as many queries as of one.
-pub(in crate::db) async fn all(
-    conn: &mut AnyConnection,
-    run: &RunName,
-) -> Result<Vec<NetworkInfo>> {
+pub(crate) async fn all(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<NetworkInfo>> {
     let run = runs::id_of(conn, run).await?;
     let rows = of_run(conn, run).await?;
     let exports = exports::of_run(conn, run).await?;
@@ -128,10 +125,7 @@ pub(in crate::db) async fn all(
 
 /// All networks of a run, of puzzles only how many they solved: a run has some seventy groups of
 /// puzzles for each network.
-pub(in crate::db) async fn in_short(
-    conn: &mut AnyConnection,
-    run: &RunName,
-) -> Result<Vec<NetworkInfo>> {
+pub(crate) async fn in_short(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<NetworkInfo>> {
     let run = runs::id_of(conn, run).await?;
     let rows = of_run(conn, run).await?;
     let exports = exports::of_run(conn, run).await?;
@@ -162,7 +156,7 @@ fn told(
     Ok(infos)
 }
 
-pub(in crate::db) async fn one(
+pub(crate) async fn one(
     conn: &mut AnyConnection,
     run: &RunName,
     name: NetworkName,
@@ -196,10 +190,7 @@ fn described(name: NetworkName) -> String {
 }
 
 /// A network of the first run that has it and is not deleted.
-pub(in crate::db) async fn by_hash(
-    conn: &mut AnyConnection,
-    hash: &ContentHash,
-) -> Result<NetworkInfo> {
+pub(crate) async fn by_hash(conn: &mut AnyConnection, hash: &ContentHash) -> Result<NetworkInfo> {
     let row: Option<NetworkRow> = sqlx::query_as(select!(
         "WHERE n.hash = $1 AND n.run_id IN (SELECT id FROM runs WHERE deleted_at IS NULL)
              ORDER BY n.run_id LIMIT 1"
@@ -212,7 +203,7 @@ pub(in crate::db) async fn by_hash(
 }
 
 /// What a job says of a network.
-pub(in crate::db) async fn reference(
+pub(crate) async fn reference(
     conn: &mut AnyConnection,
     run: i64,
     number: NetworkNumber,
@@ -228,11 +219,7 @@ pub(in crate::db) async fn reference(
 }
 
 /// A network's reference from its columns.
-pub(in crate::db) fn reference_of(
-    bytes: &[u8],
-    number: NetworkNumber,
-    size: i64,
-) -> Result<NetworkRef> {
+pub(crate) fn reference_of(bytes: &[u8], number: NetworkNumber, size: i64) -> Result<NetworkRef> {
     Ok(NetworkRef {
         hash: hash(bytes)?,
         number,
@@ -242,7 +229,7 @@ pub(in crate::db) fn reference_of(
 }
 
 /// Whether one of two networks of a run is a program.
-pub(in crate::db) async fn any_program(
+pub(crate) async fn any_program(
     conn: &mut AnyConnection,
     run: i64,
     networks: [NetworkNumber; 2],
@@ -262,7 +249,7 @@ pub(in crate::db) async fn any_program(
 
 /// `now`, or the moment after the run's last promotion if the clock was set back behind it: the
 /// order of promotions is the order of their times.
-pub(in crate::db) async fn after_promotions(
+pub(crate) async fn after_promotions(
     conn: &mut AnyConnection,
     run: i64,
     now: Timestamp,
@@ -283,7 +270,7 @@ pub(in crate::db) async fn after_promotions(
 }
 
 /// Makes a network the run's best.
-pub(in crate::db) async fn make_best(
+pub(crate) async fn make_best(
     conn: &mut AnyConnection,
     run: &Run,
     number: NetworkNumber,
@@ -301,7 +288,7 @@ pub(in crate::db) async fn make_best(
     })
 }
 
-pub(in crate::db) async fn set_status(
+pub(crate) async fn set_status(
     conn: &mut AnyConnection,
     run: i64,
     number: NetworkNumber,

@@ -18,7 +18,7 @@ use crate::trust::verdict::{Auditor, ENOUGH_VOLUNTEERS};
 /// run lately.
 ///
 /// Held chunks do not count: who is in quarantine plays no match.
-pub(in crate::db) async fn may_play(
+pub(crate) async fn may_play(
     conn: &mut AnyConnection,
     run: &Run,
     m: &Match,

@@ -17,7 +17,7 @@ use crate::db::types::{DELETED, LogFilter};
 
 /// What was done.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::db) enum Action {
+pub(crate) enum Action {
     AddAnchor,
     AddPuzzles,
     AddRunKey,
@@ -54,7 +54,7 @@ pub(in crate::db) enum Action {
 
 impl Action {
     /// The name in the log, which is never edited: it stays what it is.
-    pub(in crate::db) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::AddAnchor => "add-anchor",
             Self::AddPuzzles => "add-puzzles",
@@ -94,19 +94,19 @@ impl Action {
 
 /// An act to be noted.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::db) struct Act<'a> {
-    pub(in crate::db) actor: &'a str,
-    pub(in crate::db) action: Action,
+pub(crate) struct Act<'a> {
+    pub(crate) actor: &'a str,
+    pub(crate) action: Action,
     /// On what: the name or the number of a user, run, token, invitation, chunk, store or
     /// database.
-    pub(in crate::db) subject: &'a str,
+    pub(crate) subject: &'a str,
     /// What else is to be known; nothing if empty.
-    pub(in crate::db) detail: &'a str,
+    pub(crate) detail: &'a str,
 }
 
 /// What an act was about that is looked up later: nothing is read back out of the sentence.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::db) enum Subject {
+pub(crate) enum Subject {
     /// Only the text says it.
     Text,
     /// The user who was renamed.
@@ -122,17 +122,13 @@ pub(in crate::db) enum Subject {
     },
 }
 
-pub(in crate::db) async fn write(
-    conn: &mut AnyConnection,
-    act: Act<'_>,
-    now: Timestamp,
-) -> Result<()> {
+pub(crate) async fn write(conn: &mut AnyConnection, act: Act<'_>, now: Timestamp) -> Result<()> {
     write_about(conn, act, Subject::Text, now).await
 }
 
 /// Writes an act with what it was about. (A column that is missing is not bound, as
 /// PostgreSQL wants to know its type.)
-pub(in crate::db) async fn write_about(
+pub(crate) async fn write_about(
     conn: &mut AnyConnection,
     act: Act<'_>,
     subject: Subject,
@@ -169,7 +165,7 @@ struct Changes {
 }
 
 /// The detail of an act that changes something from one state to another.
-pub(in crate::db) fn changes(before: &Value, after: &Value) -> Result<String> {
+pub(crate) fn changes(before: &Value, after: &Value) -> Result<String> {
     let changes = changes::between(before, after);
     to_json(&Changes { changes })
 }
@@ -265,15 +261,12 @@ fn defaults() -> Result<Value> {
 }
 
 /// A value as its JSON text has it: straight, a number of 32 bits would get digits that nobody wrote.
-pub(in crate::db) fn as_value<T: Serialize>(value: &T) -> Result<Value> {
+pub(crate) fn as_value<T: Serialize>(value: &T) -> Result<Value> {
     from_json("entry", &to_json(value)?)
 }
 
 /// Entries that a filter chooses, newest first.
-pub(in crate::db) async fn page(
-    conn: &mut AnyConnection,
-    filter: LogFilter,
-) -> Result<Vec<OperatorAct>> {
+pub(crate) async fn page(conn: &mut AnyConnection, filter: LogFilter) -> Result<Vec<OperatorAct>> {
     let mut query = Statement::new(
         "SELECT id, at, actor, action, subject, detail FROM operator_log WHERE id < ",
     );
@@ -302,7 +295,7 @@ pub(in crate::db) async fn page(
 
 /// Takes the name of a user who is deleted out of the log: what it says is of the number then. A user who
 /// was renamed is found under the earlier names, up to the moment of the change.
-pub(in crate::db) async fn forget(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {
+pub(crate) async fn forget(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {
     let earlier: Vec<(i64, String)> =
         sqlx::query_as("SELECT id, subject FROM operator_log WHERE user_id = $1 ORDER BY id")
             .bind(user)

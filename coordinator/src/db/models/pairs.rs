@@ -16,19 +16,19 @@ use crate::db::sql::statement::{Statement, parts};
 use crate::db::types::{GameFact, GameFactDetail};
 
 /// Who asks for pairs of a match.
-pub(in crate::db) struct Taker {
-    pub(in crate::db) user: UserId,
-    pub(in crate::db) job: JobId,
+pub(crate) struct Taker {
+    pub(crate) user: UserId,
+    pub(crate) job: JobId,
     /// Pairs that would keep the worker busy.
-    pub(in crate::db) wanted: u32,
+    pub(crate) wanted: u32,
     /// Pairs of a job of the run's own size.
-    pub(in crate::db) least: u32,
+    pub(crate) least: u32,
 }
 
 /// Takes pairs of a match for a job, one after the other without a gap, as many as are wanted or
 /// are the contributor's [share](scheduling::share_of_pairs): first those whose lease is over or was
 /// given back, then new ones, never more than the rule can need.
-pub(in crate::db) async fn take(
+pub(crate) async fn take(
     conn: &mut AnyConnection,
     m: &Match,
     taker: &Taker,
@@ -78,7 +78,7 @@ fn in_a_row(pairs: &[u32], wanted: u32) -> &[u32] {
 
 /// Others are at work in a run who have a lease, or sent a chunk so lately: between two jobs they
 /// have none.
-pub(in crate::db) const LATELY_MS: i64 = 600_000;
+pub(crate) const LATELY_MS: i64 = 600_000;
 
 /// How many pairs the contributor may take now, and whether others are at work.
 async fn share(
@@ -124,11 +124,7 @@ async fn share(
 
 /// How many unfinished pairs of a match are leased to workers that were heard lately: one that plays sends three heartbeats
 /// a lease. The lease alone does not tell: what a backup holds is renewed when the coordinator starts again.
-pub(in crate::db) async fn playing(
-    conn: &mut AnyConnection,
-    id: MatchId,
-    now: Timestamp,
-) -> Result<u64> {
+pub(crate) async fn playing(conn: &mut AnyConnection, id: MatchId, now: Timestamp) -> Result<u64> {
     let playing: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM match_pairs p JOIN jobs j ON j.id = p.job_id
          WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
@@ -198,11 +194,7 @@ async fn shorten(conn: &mut AnyConnection, match_id: i64, now: i64) -> Result<()
 }
 
 /// Pairs that a job still holds: all that it leased, unless some went to another job.
-pub(in crate::db) async fn held(
-    conn: &mut AnyConnection,
-    match_id: i64,
-    job: JobId,
-) -> Result<u32> {
+pub(crate) async fn held(conn: &mut AnyConnection, match_id: i64, job: JobId) -> Result<u32> {
     let held: i64 =
         sqlx::query_scalar("SELECT count(*) FROM match_pairs WHERE match_id = $1 AND job_id = $2")
             .bind(match_id)
@@ -213,15 +205,15 @@ pub(in crate::db) async fn held(
 }
 
 /// Pairs whose last game came with one chunk.
-pub(in crate::db) struct Completed {
+pub(crate) struct Completed {
     /// The first of them.
-    pub(in crate::db) first: u32,
+    pub(crate) first: u32,
     /// What they add to the match's tally.
-    pub(in crate::db) tally: Tally,
+    pub(crate) tally: Tally,
 }
 
 /// Enters the scores of a chunk's games and returns the pairs that they complete, if there are any.
-pub(in crate::db) async fn enter(
+pub(crate) async fn enter(
     conn: &mut AnyConnection,
     match_id: i64,
     job: JobId,
@@ -244,10 +236,7 @@ pub(in crate::db) async fn enter(
 }
 
 /// The scores of all pairs of a match that were handed out, from pair 0 on.
-pub(in crate::db) async fn scores(
-    conn: &mut AnyConnection,
-    match_id: i64,
-) -> Result<Vec<PairScore>> {
+pub(crate) async fn scores(conn: &mut AnyConnection, match_id: i64) -> Result<Vec<PairScore>> {
     let rows: Vec<(Option<i64>, Option<i64>)> = sqlx::query_as(
         "SELECT white_score, black_score FROM match_pairs WHERE match_id = $1 ORDER BY pair",
     )
@@ -263,7 +252,7 @@ pub(in crate::db) async fn scores(
 }
 
 /// What the pairs of a match say that count already: those before the first that was handed out and is not in.
-pub(in crate::db) async fn in_order(conn: &mut AnyConnection, id: MatchId) -> Result<Tally> {
+pub(crate) async fn in_order(conn: &mut AnyConnection, id: MatchId) -> Result<Tally> {
     let rows: Vec<(i64, i64, i64)> = sqlx::query_as(
         "SELECT white_score, black_score, count(*) FROM match_pairs
          WHERE match_id = $1 AND pair < coalesce((SELECT min(pair) FROM match_pairs

@@ -25,7 +25,7 @@ use crate::random;
 const ROWS: usize = 1000;
 
 /// How many puzzles a run has. Their ordinals count them from 0.
-pub(in crate::db) async fn count_in(conn: &mut AnyConnection, run: i64) -> Result<u32> {
+pub(crate) async fn count_in(conn: &mut AnyConnection, run: i64) -> Result<u32> {
     let puzzles: i64 =
         sqlx::query_scalar("SELECT coalesce(max(ordinal) + 1, 0) FROM puzzles WHERE run_id = $1")
             .bind(run)
@@ -35,7 +35,7 @@ pub(in crate::db) async fn count_in(conn: &mut AnyConnection, run: i64) -> Resul
 }
 
 /// Puzzles drawn by a seed of the first `of` puzzles of a run, all different: `wanted`, or all.
-pub(in crate::db) async fn drawn(
+pub(crate) async fn drawn(
     conn: &mut AnyConnection,
     run: i64,
     wanted: u32,
@@ -62,7 +62,7 @@ pub(in crate::db) async fn drawn(
         .collect()
 }
 
-pub(in crate::db) async fn add(
+pub(crate) async fn add(
     conn: &mut AnyConnection,
     set: PuzzleSetDraft,
     actor: String,
@@ -165,10 +165,7 @@ async fn insert(
     Ok(())
 }
 
-pub(in crate::db) async fn sets(
-    conn: &mut AnyConnection,
-    run: &RunName,
-) -> Result<Vec<PuzzleSetInfo>> {
+pub(crate) async fn sets(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
     let rows: Vec<(Vec<u8>, String, i64, i64)> = sqlx::query_as(
         "SELECT hash, name, puzzles, added_at FROM puzzle_sets WHERE run_id = $1 AND puzzles > 0
          ORDER BY id",
@@ -188,11 +185,7 @@ pub(in crate::db) async fn sets(
         .collect()
 }
 
-pub(in crate::db) async fn one(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    id: &str,
-) -> Result<Puzzle> {
+pub(crate) async fn one(conn: &mut AnyConnection, run: &RunName, id: &str) -> Result<Puzzle> {
     let content: Option<String> =
         sqlx::query_scalar("SELECT content FROM puzzles WHERE run_id = $1 AND puzzle = $2")
             .bind(runs::id_of(conn, run).await?)
@@ -205,10 +198,10 @@ pub(in crate::db) async fn one(
 }
 
 /// The groups in which a puzzle game counts, with tried and solved.
-pub(in crate::db) type Groups = BTreeMap<(&'static str, String), (u64, u64)>;
+pub(crate) type Groups = BTreeMap<(&'static str, String), (u64, u64)>;
 
 /// How a chunk's puzzle games count.
-pub(in crate::db) fn groups(games: &[GameFact]) -> Groups {
+pub(crate) fn groups(games: &[GameFact]) -> Groups {
     let mut groups = Groups::new();
     for game in games {
         let GameFactDetail::Puzzle {
@@ -226,7 +219,7 @@ pub(in crate::db) fn groups(games: &[GameFact]) -> Groups {
 }
 
 /// Counts one puzzle game in all its groups.
-pub(in crate::db) fn count_game(groups: &mut Groups, solved: bool, rating: u32, themes: &[String]) {
+pub(crate) fn count_game(groups: &mut Groups, solved: bool, rating: u32, themes: &[String]) {
     let band = (rating > 0).then(|| ("rating", rating_band(rating)));
     let themes = themes.iter().map(|theme| ("theme", theme.clone()));
     for group in std::iter::once(("all", String::new()))
@@ -239,7 +232,7 @@ pub(in crate::db) fn count_game(groups: &mut Groups, solved: bool, rating: u32, 
     }
 }
 
-pub(in crate::db) async fn add_scores(
+pub(crate) async fn add_scores(
     conn: &mut AnyConnection,
     run: i64,
     network: NetworkNumber,
@@ -273,11 +266,7 @@ pub(in crate::db) async fn add_scores(
 type ScoreRow = (String, String, i64, i64);
 
 /// How a network did, by its number.
-pub(in crate::db) async fn score(
-    conn: &mut AnyConnection,
-    run: i64,
-    network: i64,
-) -> Result<PuzzleScore> {
+pub(crate) async fn score(conn: &mut AnyConnection, run: i64, network: i64) -> Result<PuzzleScore> {
     let rows: Vec<ScoreRow> = sqlx::query_as(
         "SELECT kind, name, tried, solved FROM puzzle_scores
          WHERE run_id = $1 AND network = $2",
@@ -290,7 +279,7 @@ pub(in crate::db) async fn score(
 }
 
 /// How all networks of a run did, by their numbers.
-pub(in crate::db) async fn scores(
+pub(crate) async fn scores(
     conn: &mut AnyConnection,
     run: i64,
 ) -> Result<BTreeMap<i64, PuzzleScore>> {
@@ -345,7 +334,7 @@ fn lowest(name: &str) -> u32 {
     low.parse().unwrap_or(0)
 }
 
-pub(in crate::db) async fn score_in(
+pub(crate) async fn score_in(
     conn: &mut AnyConnection,
     run: &RunName,
     network: NetworkNumber,

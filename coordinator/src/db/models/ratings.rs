@@ -19,15 +19,12 @@ enum Matches {
     Ended,
 }
 
-pub(in crate::db) async fn basis(conn: &mut AnyConnection, run: &RunName) -> Result<RatingBasis> {
+pub(crate) async fn basis(conn: &mut AnyConnection, run: &RunName) -> Result<RatingBasis> {
     basis_of(conn, run, Matches::All).await
 }
 
 /// The same without matches that are still played: of those, whoever plays may keep back pairs.
-pub(in crate::db) async fn basis_of_ended(
-    conn: &mut AnyConnection,
-    run: &RunName,
-) -> Result<RatingBasis> {
+pub(crate) async fn basis_of_ended(conn: &mut AnyConnection, run: &RunName) -> Result<RatingBasis> {
     basis_of(conn, run, Matches::Ended).await
 }
 
@@ -77,7 +74,7 @@ fn from_row((a, b, wins, draws, losses): (i64, i64, i64, i64, i64)) -> Result<He
 
 /// Numbers a fit and gives it what it is made of. Games that are counted from now on wait for
 /// the next one.
-pub(in crate::db) async fn begin_fit(
+pub(crate) async fn begin_fit(
     conn: &mut AnyConnection,
     run: RunName,
 ) -> Result<(FitNumber, RatingBasis)> {
@@ -93,7 +90,7 @@ pub(in crate::db) async fn begin_fit(
 }
 
 /// Runs whose ratings wait for a fit: games ask for one, or the last one begun was not stored.
-pub(in crate::db) async fn waiting(conn: &mut AnyConnection) -> Result<Vec<RunName>> {
+pub(crate) async fn waiting(conn: &mut AnyConnection) -> Result<Vec<RunName>> {
     let names: Vec<String> = sqlx::query_scalar(
         "SELECT name FROM runs WHERE games > 0 AND (unrated_games >= $1 OR fit_stored < fits_begun)
          ORDER BY id",
@@ -109,7 +106,7 @@ pub(in crate::db) async fn waiting(conn: &mut AnyConnection) -> Result<Vec<RunNa
 }
 
 /// Ratings and what they follow from, of one moment.
-pub(in crate::db) async fn state(conn: &mut AnyConnection, run: &RunName) -> Result<RatingState> {
+pub(crate) async fn state(conn: &mut AnyConnection, run: &RunName) -> Result<RatingState> {
     let mut moment = dialect::begin_snapshot(conn).await?;
     let state = RatingState {
         stored: list(&mut moment, run).await?,
@@ -136,7 +133,7 @@ async fn fitting(conn: &mut AnyConnection, run: &RunName) -> Result<Fitting> {
     })
 }
 
-pub(in crate::db) async fn replace(
+pub(crate) async fn replace(
     conn: &mut AnyConnection,
     run: RunName,
     fit: FitNumber,
@@ -174,7 +171,7 @@ pub(in crate::db) async fn replace(
     Ok(true)
 }
 
-pub(in crate::db) async fn list(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RatingRow>> {
+pub(crate) async fn list(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RatingRow>> {
     let rows: Vec<(i64, Vec<u8>, f64, f64, f64, i64)> = sqlx::query_as(
         "SELECT a.network, n.hash, a.elo, a.low, a.high, a.games
          FROM ratings a JOIN networks n ON n.run_id = a.run_id AND n.number = a.network

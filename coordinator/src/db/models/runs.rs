@@ -20,16 +20,16 @@ use crate::db::sql::rows::{
 use crate::db::types::{DELETED, Intake, RunDraft};
 
 /// A run as operations need it.
-pub(in crate::db) struct Run {
-    pub(in crate::db) id: i64,
-    pub(in crate::db) name: RunName,
-    pub(in crate::db) status: RunStatus,
-    pub(in crate::db) params: Arc<RunParams>,
-    pub(in crate::db) best: Option<NetworkNumber>,
+pub(crate) struct Run {
+    pub(crate) id: i64,
+    pub(crate) name: RunName,
+    pub(crate) status: RunStatus,
+    pub(crate) params: Arc<RunParams>,
+    pub(crate) best: Option<NetworkNumber>,
 }
 
 #[derive(FromRow)]
-pub(in crate::db) struct RunRow {
+pub(crate) struct RunRow {
     id: i64,
     name: String,
     title: Option<String>,
@@ -104,7 +104,7 @@ impl RunRow {
             .transpose()
     }
 
-    pub(in crate::db) fn into_run(self) -> Result<Run> {
+    pub(crate) fn into_run(self) -> Result<Run> {
         Ok(Run {
             id: self.id,
             name: self.name()?,
@@ -147,11 +147,11 @@ impl RunRow {
     }
 }
 
-pub(in crate::db) fn unknown(run: &RunName) -> DbError {
+pub(crate) fn unknown(run: &RunName) -> DbError {
     DbError::NotFound(format!("run {run}"))
 }
 
-pub(in crate::db) async fn id_of(conn: &mut AnyConnection, run: &RunName) -> Result<i64> {
+pub(crate) async fn id_of(conn: &mut AnyConnection, run: &RunName) -> Result<i64> {
     sqlx::query_scalar("SELECT id FROM runs WHERE name = $1 AND deleted_at IS NULL")
         .bind(run.as_str())
         .fetch_optional(conn)
@@ -160,7 +160,7 @@ pub(in crate::db) async fn id_of(conn: &mut AnyConnection, run: &RunName) -> Res
 }
 
 /// The name of a run, unless it is deleted.
-pub(in crate::db) async fn name_of(conn: &mut AnyConnection, id: i64) -> Result<Option<RunName>> {
+pub(crate) async fn name_of(conn: &mut AnyConnection, id: i64) -> Result<Option<RunName>> {
     let name: Option<String> =
         sqlx::query_scalar("SELECT name FROM runs WHERE id = $1 AND deleted_at IS NULL")
             .bind(id)
@@ -182,19 +182,19 @@ async fn find_row(conn: &mut AnyConnection, run: &RunName) -> Result<Option<RunR
 }
 
 /// The run of this name, if there is one.
-pub(in crate::db) async fn find(conn: &mut AnyConnection, run: &RunName) -> Result<Option<Run>> {
+pub(crate) async fn find(conn: &mut AnyConnection, run: &RunName) -> Result<Option<Run>> {
     find_row(conn, run).await?.map(RunRow::into_run).transpose()
 }
 
-pub(in crate::db) async fn row(conn: &mut AnyConnection, run: &RunName) -> Result<RunRow> {
+pub(crate) async fn row(conn: &mut AnyConnection, run: &RunName) -> Result<RunRow> {
     find_row(conn, run).await?.ok_or_else(|| unknown(run))
 }
 
-pub(in crate::db) async fn load(conn: &mut AnyConnection, run: &RunName) -> Result<Run> {
+pub(crate) async fn load(conn: &mut AnyConnection, run: &RunName) -> Result<Run> {
     row(conn, run).await?.into_run()
 }
 
-pub(in crate::db) async fn load_by_id(conn: &mut AnyConnection, id: i64) -> Result<Run> {
+pub(crate) async fn load_by_id(conn: &mut AnyConnection, id: i64) -> Result<Run> {
     let row: RunRow = sqlx::query_as(select!("WHERE id = $1"))
         .bind(id)
         .fetch_one(conn)
@@ -203,14 +203,14 @@ pub(in crate::db) async fn load_by_id(conn: &mut AnyConnection, id: i64) -> Resu
 }
 
 /// Runs that hand out jobs, the newest first.
-pub(in crate::db) async fn open(conn: &mut AnyConnection) -> Result<Vec<Run>> {
+pub(crate) async fn open(conn: &mut AnyConnection) -> Result<Vec<Run>> {
     let rows: Vec<RunRow> = sqlx::query_as(select!("WHERE status = 'open' ORDER BY id DESC"))
         .fetch_all(conn)
         .await?;
     rows.into_iter().map(RunRow::into_run).collect()
 }
 
-pub(in crate::db) async fn create(
+pub(crate) async fn create(
     conn: &mut AnyConnection,
     draft: RunDraft,
     actor: String,
@@ -247,18 +247,18 @@ pub(in crate::db) async fn create(
     operator_log::write(conn, act, now).await
 }
 
-pub(in crate::db) async fn all(conn: &mut AnyConnection) -> Result<Vec<RunInfo>> {
+pub(crate) async fn all(conn: &mut AnyConnection) -> Result<Vec<RunInfo>> {
     let rows: Vec<RunRow> = sqlx::query_as(select!("WHERE deleted_at IS NULL ORDER BY id"))
         .fetch_all(conn)
         .await?;
     rows.into_iter().map(RunRow::into_info).collect()
 }
 
-pub(in crate::db) async fn info(conn: &mut AnyConnection, run: &RunName) -> Result<RunInfo> {
+pub(crate) async fn info(conn: &mut AnyConnection, run: &RunName) -> Result<RunInfo> {
     row(conn, run).await?.into_info()
 }
 
-pub(in crate::db) async fn patch(
+pub(crate) async fn patch(
     conn: &mut AnyConnection,
     run: RunName,
     patch: RunPatch,
@@ -351,7 +351,7 @@ async fn archived_at(
 
 /// Deletes an archived run: its name is free, and nothing finds it any more. Its chunks' rows stay, as audits of
 /// them say how far their contributors are trusted; the rest is removed by [`remove_deleted`].
-pub(in crate::db) async fn delete(
+pub(crate) async fn delete(
     conn: &mut AnyConnection,
     run: RunName,
     actor: String,
@@ -406,7 +406,7 @@ const REMOVED: [&str; 9] = [
 ];
 
 /// Removes some of what deleted runs have left, and tells how many rows.
-pub(in crate::db) async fn remove_deleted(conn: &mut AnyConnection) -> Result<u64> {
+pub(crate) async fn remove_deleted(conn: &mut AnyConnection) -> Result<u64> {
     let mut removed = 0;
     for statement in REMOVED {
         let done = sqlx::query(statement).execute(&mut *conn).await?;
@@ -415,7 +415,7 @@ pub(in crate::db) async fn remove_deleted(conn: &mut AnyConnection) -> Result<u6
     Ok(removed)
 }
 
-pub(in crate::db) async fn intake(
+pub(crate) async fn intake(
     conn: &mut AnyConnection,
     run: &RunName,
     since: Timestamp,
@@ -437,10 +437,10 @@ pub(in crate::db) async fn intake(
 }
 
 /// Match games that make ratings stale at once.
-pub(in crate::db) const STALE: i64 = 1 << 20;
+pub(crate) const STALE: i64 = 1 << 20;
 
 /// Lets ratings be fitted after the next game at the latest.
-pub(in crate::db) async fn make_stale(conn: &mut AnyConnection, run: i64) -> Result<()> {
+pub(crate) async fn make_stale(conn: &mut AnyConnection, run: i64) -> Result<()> {
     sqlx::query("UPDATE runs SET unrated_games = unrated_games + $2 WHERE id = $1")
         .bind(run)
         .bind(STALE)
@@ -450,4 +450,4 @@ pub(in crate::db) async fn make_stale(conn: &mut AnyConnection, run: i64) -> Res
 }
 
 /// Match games after which ratings are fitted again even if no match was decided.
-pub(in crate::db) const UNRATED_GAMES: i64 = 200;
+pub(crate) const UNRATED_GAMES: i64 = 200;

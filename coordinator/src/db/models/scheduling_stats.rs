@@ -14,15 +14,15 @@ use crate::db::sql::rows::{to_u32, unreadable};
 
 /// How things stand in a run.
 #[derive(Clone)]
-pub(in crate::db) struct SchedulingStats {
+pub(crate) struct SchedulingStats {
     /// Whether the best network was ever handed out with puzzles; false in a run without.
-    pub(in crate::db) puzzles_begun: bool,
+    pub(crate) puzzles_begun: bool,
     /// The best network.
-    pub(in crate::db) network: NetworkRef,
+    pub(crate) network: NetworkRef,
     /// When it was promoted, in milliseconds since 1970.
-    pub(in crate::db) since: i64,
+    pub(crate) since: i64,
     /// How long games of each kind were in the run's last chunks.
-    pub(in crate::db) lengths: Lengths,
+    pub(crate) lengths: Lengths,
 }
 
 /// One row for each kind of game among the last chunks, or one without any.
@@ -40,7 +40,7 @@ struct Row {
 /// statement whose limit is one anew each time.
 ///
 /// Whether puzzles were begun is only looked up if the run has `puzzles`.
-pub(in crate::db) async fn of_run(
+pub(crate) async fn of_run(
     conn: &mut AnyConnection,
     run: i64,
     best: NetworkNumber,
@@ -81,7 +81,7 @@ struct Former {
 /// The network that was best before `best`, if `best` is the last one that was promoted and was not
 /// come back to by a rollback. Those that were demoted since are passed over: no more than a few follow
 /// each other, and a run with more is told of its next best at once.
-pub(in crate::db) async fn before(
+pub(crate) async fn before(
     conn: &mut AnyConnection,
     run: i64,
     best: NetworkNumber,

@@ -17,7 +17,7 @@ use crate::db::trust::ChunkStatus;
 /// Milliseconds of an hour.
 const HOUR: i64 = 3_600_000;
 /// Milliseconds of a day.
-pub(in crate::db) const DAY: i64 = 24 * HOUR;
+pub(crate) const DAY: i64 = 24 * HOUR;
 
 /// Where there is a row already.
 const ADDED: &str = " ON CONFLICT (run_id, length, begins, user_id) DO UPDATE SET
@@ -28,17 +28,17 @@ const ADDED: &str = " ON CONFLICT (run_id, length, begins, user_id) DO UPDATE SE
 
 /// Rows of one length that begin at this moment or later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::db) struct Since {
+pub(crate) struct Since {
     /// Milliseconds of an hour or of a day.
-    pub(in crate::db) length: i64,
+    pub(crate) length: i64,
     /// Milliseconds since 1970.
-    pub(in crate::db) begins: i64,
+    pub(crate) begins: i64,
 }
 
 impl Since {
     /// The rows that a span is made of, from the hour or the day in which it begins; none for all
     /// time, which has sums of its own.
-    pub(in crate::db) fn of(span: Span, now: Timestamp) -> Option<Self> {
+    pub(crate) fn of(span: Span, now: Timestamp) -> Option<Self> {
         let (days, length) = match span {
             Span::Day => (1, HOUR),
             Span::Week => (7, DAY),
@@ -50,14 +50,14 @@ impl Since {
     }
 
     /// When its rows begin, and one more: another coordinator's clock may be ahead.
-    pub(in crate::db) fn begins(self, now: Timestamp) -> Vec<i64> {
+    pub(crate) fn begins(self, now: Timestamp) -> Vec<i64> {
         let last = now.as_millisecond() + self.length;
         (self.begins..=last).step_by(self.length as usize).collect()
     }
 }
 
 /// When the hour began in which a moment lies.
-pub(in crate::db) fn hour_of(moment: Timestamp) -> i64 {
+pub(crate) fn hour_of(moment: Timestamp) -> i64 {
     begin_of(moment.as_millisecond(), HOUR)
 }
 
@@ -67,11 +67,7 @@ const fn begin_of(moment: i64, length: i64) -> i64 {
 
 /// Adds to a statement what credit in an hour means for its row and for its day's. None may stand
 /// here twice.
-pub(in crate::db) fn credit(
-    statement: &mut Statement,
-    hour: i64,
-    credits: &[Credit],
-) -> Result<()> {
+pub(crate) fn credit(statement: &mut Statement, hour: i64, credits: &[Credit]) -> Result<()> {
     statement.next(
         "INSERT INTO credit_spans (run_id, length, begins, user_id, games, positions, audits,
            audit_positions)",
@@ -94,7 +90,7 @@ pub(in crate::db) fn credit(
 
 /// Takes chunks that will change out of their hours and days, or puts them back. None of them is an
 /// audit.
-pub(in crate::db) async fn change(
+pub(crate) async fn change(
     conn: &mut AnyConnection,
     which: ChunkSelection,
     state: ChunkStatus,

@@ -9,7 +9,7 @@ macro_rules! states {
     ($(#[$doc:meta])* $name:ident, $what:literal { $($(#[$state_doc:meta])* $state:ident = $text:literal,)+ }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(in crate::db) enum $name {
+        pub(crate) enum $name {
             $($(#[$state_doc])* $state,)+
         }
 
@@ -18,14 +18,14 @@ macro_rules! states {
             const ALL: [Self; [$($text),+].len()] = [$(Self::$state),+];
 
             /// The text of the column.
-            pub(in crate::db) const fn name(self) -> &'static str {
+            pub(crate) const fn name(self) -> &'static str {
                 match self {
                     $(Self::$state => $text,)+
                 }
             }
 
             /// Reads the column.
-            pub(in crate::db) fn read(column: &str) -> Result<Self> {
+            pub(crate) fn read(column: &str) -> Result<Self> {
                 match column {
                     $($text => Ok(Self::$state),)+
                     other => Err(unreadable($what, &other)),

@@ -16,7 +16,7 @@ use crate::db::sql::statement::Statement;
 
 /// A match's tally from its games: pairs of which one job played both, up to the deciding chunk
 /// and the pair at which it was decided.
-pub(in crate::db) async fn tally_of(conn: &mut AnyConnection, m: &Match) -> Result<Tally> {
+pub(crate) async fn tally_of(conn: &mut AnyConnection, m: &Match) -> Result<Tally> {
     let games: Vec<(Vec<u8>, i64, i64, String)> = sqlx::query_as(
         "SELECT g.job_id, g.pair, g.white, g.result FROM games g
          JOIN matches m ON m.id = g.match_id JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
@@ -49,7 +49,7 @@ pub(in crate::db) async fn tally_of(conn: &mut AnyConnection, m: &Match) -> Resu
 }
 
 /// How each network did at puzzles, or the one that is given.
-pub(in crate::db) async fn puzzle_facts(
+pub(crate) async fn puzzle_facts(
     conn: &mut AnyConnection,
     run: i64,
     only: Option<i64>,

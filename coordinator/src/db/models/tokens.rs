@@ -17,11 +17,7 @@ use crate::db::types::{
 use crate::tokens::TokenHash;
 
 /// Notes that a token is used now.
-pub(in crate::db) async fn note_use(
-    conn: &mut AnyConnection,
-    token: i64,
-    now: Timestamp,
-) -> Result<()> {
+pub(crate) async fn note_use(conn: &mut AnyConnection, token: i64, now: Timestamp) -> Result<()> {
     sqlx::query("UPDATE tokens SET used_at = $2 WHERE id = $1")
         .bind(token)
         .bind(now.as_millisecond())
@@ -45,7 +41,7 @@ fn parse_scopes(names: &str) -> Result<Vec<Scope>> {
         .collect()
 }
 
-pub(in crate::db) async fn add(
+pub(crate) async fn add(
     conn: &mut AnyConnection,
     user: String,
     token: TokenDraft,
@@ -57,7 +53,7 @@ pub(in crate::db) async fn add(
 }
 
 /// Gives the user of a token another one.
-pub(in crate::db) async fn issue(
+pub(crate) async fn issue(
     conn: &mut AnyConnection,
     by: Principal,
     token: TokenDraft,
@@ -98,7 +94,7 @@ async fn must_be_good(conn: &mut AnyConnection, by: &Principal) -> Result<()> {
 
 /// Notes a new token in the operator log, unless its owner has made it and it may do no more than
 /// contribute: to register, or to add a machine, is no operator's act.
-pub(in crate::db) async fn note(
+pub(crate) async fn note(
     conn: &mut AnyConnection,
     user: i64,
     token: &TokenDraft,
@@ -122,7 +118,7 @@ pub(in crate::db) async fn note(
 }
 
 /// Adds a token to those of a user; gives its number.
-pub(in crate::db) async fn insert(
+pub(crate) async fn insert(
     conn: &mut AnyConnection,
     user: i64,
     token: &TokenDraft,
@@ -165,12 +161,12 @@ impl TokenRow {
     }
 }
 
-pub(in crate::db) async fn of_name(conn: &mut AnyConnection, user: &str) -> Result<Vec<TokenInfo>> {
+pub(crate) async fn of_name(conn: &mut AnyConnection, user: &str) -> Result<Vec<TokenInfo>> {
     let user = users::id_of(conn, user).await?;
     of_user(conn, user).await
 }
 
-pub(in crate::db) async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<TokenInfo>> {
+pub(crate) async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<TokenInfo>> {
     let rows: Vec<TokenRow> = sqlx::query_as(
         "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
          FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.user_id = $1
@@ -183,7 +179,7 @@ pub(in crate::db) async fn of_user(conn: &mut AnyConnection, user: i64) -> Resul
     rows.into_iter().map(TokenRow::into_info).collect()
 }
 
-pub(in crate::db) async fn one(
+pub(crate) async fn one(
     conn: &mut AnyConnection,
     user: UserId,
     token: i64,
@@ -199,7 +195,7 @@ pub(in crate::db) async fn one(
     row.map(TokenRow::into_info).transpose()
 }
 
-pub(in crate::db) async fn counts(
+pub(crate) async fn counts(
     conn: &mut AnyConnection,
     user: UserId,
     since: Timestamp,
@@ -218,7 +214,7 @@ pub(in crate::db) async fn counts(
     })
 }
 
-pub(in crate::db) async fn revoke(
+pub(crate) async fn revoke(
     conn: &mut AnyConnection,
     token: i64,
     actor: String,
@@ -243,7 +239,7 @@ pub(in crate::db) async fn revoke(
 
 /// Whether a user still has a token with the scope `audit`: the one by which a chunk was sent may have
 /// been revoked while it was on its way.
-pub(in crate::db) async fn may_audit(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
+pub(crate) async fn may_audit(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
     let tokens: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id AND u.blocked = 0
          WHERE t.user_id = $1 AND t.revoked_at IS NULL AND t.scopes LIKE '%audit%'",
@@ -255,7 +251,7 @@ pub(in crate::db) async fn may_audit(conn: &mut AnyConnection, user: UserId) -> 
 }
 
 /// Changes a token for a new one because its user's token asks for that.
-pub(in crate::db) async fn change(
+pub(crate) async fn change(
     conn: &mut AnyConnection,
     by: Principal,
     old: i64,
@@ -266,7 +262,7 @@ pub(in crate::db) async fn change(
     rotate(conn, old, new, by.name, now).await
 }
 
-pub(in crate::db) async fn rotate(
+pub(crate) async fn rotate(
     conn: &mut AnyConnection,
     old: i64,
     new: TokenDraft,
@@ -314,7 +310,7 @@ impl PrincipalRow {
     }
 }
 
-pub(in crate::db) async fn principal(
+pub(crate) async fn principal(
     conn: &mut AnyConnection,
     token: &TokenHash,
 ) -> Result<Option<Principal>> {

@@ -21,15 +21,15 @@ const CHUNKS: i64 = 1000;
 const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 
 /// Training games that a contributor was given lately.
-pub(in crate::db) struct UnreturnedGames {
+pub(crate) struct UnreturnedGames {
     /// Those that came.
-    pub(in crate::db) came: u64,
+    pub(crate) came: u64,
     /// Those that did not, of jobs that were given back, whose lease is over, or that are out for long.
-    pub(in crate::db) missing: u64,
+    pub(crate) missing: u64,
 }
 
 /// What a contributor was given lately.
-pub(in crate::db) async fn of(
+pub(crate) async fn of(
     conn: &mut AnyConnection,
     user: UserId,
     now: Timestamp,

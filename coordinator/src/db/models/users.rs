@@ -12,7 +12,7 @@ use crate::db::sql::rows::{time_text, time_text_opt, to_count};
 use crate::db::types::{DELETED, Standing, UserChange, UserInfo};
 
 /// Why nobody can have a name: another has it, or one that looks like it.
-pub(in crate::db) async fn taken(conn: &mut AnyConnection, name: String) -> Result<DbError> {
+pub(crate) async fn taken(conn: &mut AnyConnection, name: String) -> Result<DbError> {
     let like: Option<String> = sqlx::query_scalar(
         "SELECT name FROM users WHERE skeleton = $1 AND lower(name) <> lower($2)",
     )
@@ -26,7 +26,7 @@ pub(in crate::db) async fn taken(conn: &mut AnyConnection, name: String) -> Resu
     })
 }
 
-pub(in crate::db) async fn id_of(conn: &mut AnyConnection, user: &str) -> Result<i64> {
+pub(crate) async fn id_of(conn: &mut AnyConnection, user: &str) -> Result<i64> {
     sqlx::query_scalar("SELECT id FROM users WHERE lower(name) = lower($1)")
         .bind(user)
         .fetch_optional(conn)
@@ -34,7 +34,7 @@ pub(in crate::db) async fn id_of(conn: &mut AnyConnection, user: &str) -> Result
         .ok_or_else(|| DbError::NotFound(format!("user {user:?}")))
 }
 
-pub(in crate::db) async fn name_of(conn: &mut AnyConnection, user: i64) -> Result<String> {
+pub(crate) async fn name_of(conn: &mut AnyConnection, user: i64) -> Result<String> {
     let name = sqlx::query_scalar("SELECT name FROM users WHERE id = $1")
         .bind(user)
         .fetch_one(conn)
@@ -43,7 +43,7 @@ pub(in crate::db) async fn name_of(conn: &mut AnyConnection, user: i64) -> Resul
 }
 
 /// Changes what is given of a user.
-pub(in crate::db) async fn change(
+pub(crate) async fn change(
     conn: &mut AnyConnection,
     user: String,
     change: UserChange,
@@ -141,7 +141,7 @@ const ACTORS: [&str; 3] = [
 ];
 
 /// Deletes a user: games and what follows from them stay, by number.
-pub(in crate::db) async fn delete(
+pub(crate) async fn delete(
     conn: &mut AnyConnection,
     user: String,
     actor: String,
@@ -185,7 +185,7 @@ pub(in crate::db) async fn delete(
 }
 
 /// Whether the database answers.
-pub(in crate::db) async fn ping(conn: &mut AnyConnection) -> Result<()> {
+pub(crate) async fn ping(conn: &mut AnyConnection) -> Result<()> {
     sqlx::query("SELECT 1 FROM users LIMIT 1")
         .fetch_optional(conn)
         .await?;
@@ -206,7 +206,7 @@ struct UserRow {
     used_at: Option<i64>,
 }
 
-pub(in crate::db) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
+pub(crate) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
     let rows: Vec<UserRow> = sqlx::query_as(
         "SELECT u.name, u.created_at, CAST(u.blocked AS BIGINT) AS blocked,
            coalesce((SELECT CAST(quarantined AS BIGINT) FROM quarantines WHERE user_id = u.id

@@ -19,10 +19,7 @@ struct BlockRow {
 }
 
 /// A contributor's blocked workers, by name.
-pub(in crate::db) async fn of_user(
-    conn: &mut AnyConnection,
-    user: i64,
-) -> Result<Vec<WorkerBlock>> {
+pub(crate) async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<WorkerBlock>> {
     let rows: Vec<BlockRow> = sqlx::query_as(
         "SELECT worker, reason, actor, at FROM worker_blocks WHERE user_id = $1 ORDER BY worker",
     )
@@ -41,7 +38,7 @@ pub(in crate::db) async fn of_user(
 }
 
 /// Blocks a worker that the contributor has; of one that is blocked already the reason changes.
-pub(in crate::db) async fn block(
+pub(crate) async fn block(
     conn: &mut AnyConnection,
     user: String,
     block: WorkerBlock,
@@ -79,7 +76,7 @@ pub(in crate::db) async fn block(
 }
 
 /// Ends a worker's block.
-pub(in crate::db) async fn unblock(
+pub(crate) async fn unblock(
     conn: &mut AnyConnection,
     user: String,
     worker: String,

@@ -7,7 +7,7 @@ use rookery_common::protocol::people::{ActiveWorkers, ContributorDetail, Operato
 use crate::db::Database;
 use crate::db::error::Result;
 use crate::db::models::{activity, contributors, invitations, operator_log, tokens, users};
-use crate::db::sql::transactions::{read, write};
+use crate::db::sql::transactions::{in_read, in_write};
 use crate::db::types::{
     ContributorFilter, Contributors, InvitationDraft, InvitationInfo, LogFilter, Principal, Pulse,
     TokenCounts, TokenDraft, TokenInfo, UserChange, UserDraft, UserInfo,
@@ -25,7 +25,7 @@ impl Database {
         now: Timestamp,
     ) -> Result<UserId> {
         let actor = actor.to_owned();
-        write!(self, part "users", registration::create(user, actor, now))
+        in_write!(self, part "users", registration::create(user, actor, now))
     }
 
     /// Gives a user another token.
@@ -37,28 +37,28 @@ impl Database {
         now: Timestamp,
     ) -> Result<()> {
         let (user, actor) = (user.to_owned(), actor.to_owned());
-        write!(self, tokens::add(user, token, actor, now))
+        in_write!(self, tokens::add(user, token, actor, now))
     }
 
     /// The tokens of a user, as [`tokens_of`](Self::tokens_of) gives them.
     pub async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
-        read!(self.readers, tokens::of_name(user))
+        in_read!(self.readers, tokens::of_name(user))
     }
 
     /// The tokens of a user by number, valid ones first and of these the newest, then revoked ones:
     /// twice as many as may be valid at most.
     pub async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>> {
-        read!(self.readers, tokens::of_user(user.0))
+        in_read!(self.readers, tokens::of_user(user.0))
     }
 
     /// One token of a user, also a revoked one.
     pub async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>> {
-        read!(self.readers, tokens::one(user, token))
+        in_read!(self.readers, tokens::one(user, token))
     }
 
     /// How many tokens of a user are valid, and how many were made after a moment.
     pub async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts> {
-        read!(self.readers, tokens::counts(user, since))
+        in_read!(self.readers, tokens::counts(user, since))
     }
 
     /// Gives the user of a token another one; answers with its number.
@@ -74,7 +74,7 @@ impl Database {
         now: Timestamp,
     ) -> Result<i64> {
         let by = by.clone();
-        write!(self, tokens::issue(by, token, now))
+        in_write!(self, tokens::issue(by, token, now))
     }
 
     /// Changes a token of the user of another token, or that one itself, for a new one; answers with
@@ -91,7 +91,7 @@ impl Database {
         now: Timestamp,
     ) -> Result<i64> {
         let by = by.clone();
-        let changed = write!(self, tokens::change(by, old, new, now));
+        let changed = in_write!(self, tokens::change(by, old, new, now));
         self.principals.forget();
         changed
     }
@@ -105,7 +105,7 @@ impl Database {
         now: Timestamp,
     ) -> Result<i64> {
         let actor = actor.to_owned();
-        let issued = write!(self, tokens::rotate(old, new, actor, now));
+        let issued = in_write!(self, tokens::rotate(old, new, actor, now));
         self.principals.forget();
         issued
     }
@@ -113,7 +113,7 @@ impl Database {
     /// Revokes a token.
     pub async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
         let actor = actor.to_owned();
-        let revoked = write!(self, tokens::revoke(token, actor, now));
+        let revoked = in_write!(self, tokens::revoke(token, actor, now));
         self.principals.forget();
         revoked
     }
@@ -125,7 +125,7 @@ impl Database {
         invitation: TokenHash,
         now: Timestamp,
     ) -> Result<UserId> {
-        write!(self, part "invitations", registration::redeem(user, invitation, now))
+        in_write!(self, part "invitations", registration::redeem(user, invitation, now))
     }
 
     /// Keeps an invitation; answers with its number.
@@ -136,12 +136,12 @@ impl Database {
         now: Timestamp,
     ) -> Result<i64> {
         let actor = actor.to_owned();
-        write!(self, invitations::create(invitation, actor, now))
+        in_write!(self, invitations::create(invitation, actor, now))
     }
 
     /// All invitations, oldest first.
     pub async fn invitations(&self) -> Result<Vec<InvitationInfo>> {
-        read!(self.readers, invitations::all())
+        in_read!(self.readers, invitations::all())
     }
 
     /// Revokes an invitation.
@@ -152,12 +152,12 @@ impl Database {
         now: Timestamp,
     ) -> Result<()> {
         let actor = actor.to_owned();
-        write!(self, invitations::revoke(invitation, actor, now))
+        in_write!(self, invitations::revoke(invitation, actor, now))
     }
 
     /// What operators did, newest first.
     pub async fn operator_log(&self, filter: LogFilter) -> Result<Vec<OperatorAct>> {
-        read!(self.readers, operator_log::page(filter.clone()))
+        in_read!(self.readers, operator_log::page(filter.clone()))
     }
 
     /// Blocks a user, ends the block, or gives the user another name.
@@ -173,7 +173,7 @@ impl Database {
         now: Timestamp,
     ) -> Result<()> {
         let (user, actor) = (user.to_owned(), actor.to_owned());
-        let changed = write!(self, users::change(user, change, actor, now));
+        let changed = in_write!(self, users::change(user, change, actor, now));
         self.principals.forget();
         changed
     }
@@ -182,7 +182,7 @@ impl Database {
     /// number; name, tokens and workers are gone, also from the operator log.
     pub async fn delete_user(&self, user: &str, actor: &str, now: Timestamp) -> Result<UserId> {
         let (user, actor) = (user.to_owned(), actor.to_owned());
-        let deleted = write!(self, users::delete(user, actor, now));
+        let deleted = in_write!(self, users::delete(user, actor, now));
         self.principals.forget();
         deleted
     }
@@ -199,7 +199,7 @@ impl Database {
     /// The same as it stands in the ledger now.
     pub async fn principal_now(&self, token: &TokenHash) -> Result<Option<Principal>> {
         let asked = self.principals.forget_one(token);
-        let principal = read!(self.readers, tokens::principal(token))?;
+        let principal = in_read!(self.readers, tokens::principal(token))?;
         if let Some(principal) = &principal {
             self.principals.keep(token, principal, asked);
         }
@@ -208,12 +208,12 @@ impl Database {
 
     /// Notes that a token is used now.
     pub async fn note_use(&self, token: i64, now: Timestamp) -> Result<()> {
-        write!(self, tokens::note_use(token, now))
+        in_write!(self, tokens::note_use(token, now))
     }
 
     /// All users, by name.
     pub async fn users(&self) -> Result<Vec<UserInfo>> {
-        read!(self.readers, users::list())
+        in_read!(self.readers, users::list())
     }
 
     /// Contributors, and how many there are.
@@ -222,7 +222,7 @@ impl Database {
         filter: ContributorFilter,
         now: Timestamp,
     ) -> Result<Contributors> {
-        read!(self.readers, contributors::list(&filter, now))
+        in_read!(self.readers, contributors::list(&filter, now))
     }
 
     /// The contributor of this name, in a run or, if it is `None`, in all together.
@@ -232,22 +232,22 @@ impl Database {
         run: Option<&RunName>,
         now: Timestamp,
     ) -> Result<ContributorDetail> {
-        read!(self.readers, contributors::one(name, run, now))
+        in_read!(self.readers, contributors::one(name, run, now))
     }
 
     /// How many workers there are, and how many jobs are out.
     pub async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
-        read!(self.readers, activity::pulse(now))
+        in_read!(self.readers, activity::pulse(now))
     }
 
     /// Removes some of the workers that were not heard since `before`, and tells how many: 0 if there
     /// are no more. Of each contributor the one that was heard last stays.
     pub async fn forget_workers(&self, before: Timestamp) -> Result<u64> {
-        write!(self, part "forgotten", retention::workers(before))
+        in_write!(self, part "forgotten", retention::workers(before))
     }
 
     /// Workers that were heard since `since`, at most `limit` of them one by one.
     pub async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {
-        read!(self.readers, activity::workers(since, limit))
+        in_read!(self.readers, activity::workers(since, limit))
     }
 }

@@ -16,7 +16,7 @@ use crate::blobs::BlobKind;
 use crate::db::Database;
 use crate::db::error::Result;
 use crate::db::models::{archives, chunks, games, leases, matches, puzzles, ratings};
-use crate::db::sql::transactions::{read, write};
+use crate::db::sql::transactions::{in_read, in_write};
 use crate::db::types::{
     Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, ChunkPlace, FitNumber,
     GameFilter, JobCursor, JobsForgotten, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft,
@@ -61,7 +61,7 @@ impl Database {
 
     /// Takes a job back; its unfinished work may go to others at once.
     pub async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
-        write!(self, leases::give_back(user, job, now))
+        in_write!(self, leases::give_back(user, job, now))
     }
 
     /// Looks at some jobs whose leases ended before a moment and of which nothing came, from a place
@@ -71,13 +71,13 @@ impl Database {
         before: Timestamp,
         after: Option<JobCursor>,
     ) -> Result<JobsForgotten> {
-        write!(self, part "forgotten", retention::jobs(before, after))
+        in_write!(self, part "forgotten", retention::jobs(before, after))
     }
 
     /// Leaves the time since any worker was last heard out of the leases that lasted then: workers
     /// that could not reach a coordinator play on. The answer is how many leases those are.
     pub async fn outlast_outage(&self, now: Timestamp) -> Result<u64> {
-        write!(self, leases::outlast(now))
+        in_write!(self, leases::outlast(now))
     }
 
     /// What a job allows its chunks to hold.
@@ -88,7 +88,7 @@ impl Database {
 
     /// The receipt of a chunk that is in the ledger, and who sent it.
     pub async fn receipt(&self, hash: &ContentHash) -> Result<Option<(UserId, ChunkReceipt)>> {
-        read!(self.readers, chunks::receipt(hash))
+        in_read!(self.readers, chunks::receipt(hash))
     }
 
     /// Enters a verified, stored chunk with its games, moves tallies and decides its match.
@@ -105,17 +105,17 @@ impl Database {
 
     /// Chunks of a run after the cursor, in ledger order.
     pub async fn chunks(&self, run: &RunName, after: i64, limit: u32) -> Result<ChunkPage> {
-        read!(self.readers, chunks::page(run, after, limit))
+        in_read!(self.readers, chunks::page(run, after, limit))
     }
 
     /// One chunk, with its run.
     pub async fn chunk(&self, hash: &ContentHash) -> Result<(RunName, ChunkRow)> {
-        read!(self.readers, chunks::one(hash))
+        in_read!(self.readers, chunks::one(hash))
     }
 
     /// Chunks of a run that may go into an archive and are in none, in ledger order.
     pub async fn archivable(&self, run: &RunName, asked: Archivable) -> Result<Vec<ChunkRow>> {
-        read!(self.readers, archives::archivable(run, asked))
+        in_read!(self.readers, archives::archivable(run, asked))
     }
 
     /// Enters a stored archive, and notes it in the operator log; a chunk that is in another already is a
@@ -127,28 +127,28 @@ impl Database {
         now: Timestamp,
     ) -> Result<()> {
         let actor = actor.to_owned();
-        write!(self, archives::add(archive, actor, now))
+        in_write!(self, archives::add(archive, actor, now))
     }
 
     /// Where a chunk's bytes are if it is in an archive.
     pub async fn archived(&self, chunk: &ContentHash) -> Result<Option<ArchivedChunk>> {
-        read!(self.readers, archives::find(chunk))
+        in_read!(self.readers, archives::find(chunk))
     }
 
     /// All blobs of a kind that must be in the store, in no order.
     pub async fn blobs_needed(&self, kind: BlobKind) -> Result<Vec<ContentHash>> {
-        read!(self.readers, archives::blobs(kind))
+        in_read!(self.readers, archives::blobs(kind))
     }
 
     /// Opens a match that only adds to the ratings.
     pub async fn open_match(&self, m: MatchDraft, actor: &str, now: Timestamp) -> Result<MatchId> {
         let actor = actor.to_owned();
-        write!(self, matches::open_rating(m, actor, now))
+        in_write!(self, matches::open_rating(m, actor, now))
     }
 
     /// Opens a match that only adds to the ratings, unless one is open in this run already.
     pub async fn open_next_rating(&self, m: MatchDraft, now: Timestamp) -> Result<Option<MatchId>> {
-        write!(self, matches::open_next_rating(m, now))
+        in_write!(self, matches::open_next_rating(m, now))
     }
 
     /// Matches of a run, newest first: all, or those that were opened before one.
@@ -159,17 +159,17 @@ impl Database {
         limit: u32,
         now: Timestamp,
     ) -> Result<Vec<MatchInfo>> {
-        read!(self.readers, matches::list(run, before, limit, now))
+        in_read!(self.readers, matches::list(run, before, limit, now))
     }
 
     /// One match.
     pub async fn match_info(&self, id: MatchId, now: Timestamp) -> Result<MatchInfo> {
-        read!(self.readers, matches::info(id, now))
+        in_read!(self.readers, matches::info(id, now))
     }
 
     /// Games, newest first.
     pub async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>> {
-        read!(self.readers, games::list(&filter))
+        in_read!(self.readers, games::list(&filter))
     }
 
     /// The newest chunk with games whose opening was not looked for, or the newest before one.
@@ -177,7 +177,7 @@ impl Database {
         &self,
         before: Option<ChunkPlace>,
     ) -> Result<Option<(ChunkPlace, ContentHash)>> {
-        read!(self.readers, games::next_unnamed(before))
+        in_read!(self.readers, games::next_unnamed(before))
     }
 
     /// Enters the openings of a chunk's games, in their order, where they are missing.
@@ -186,39 +186,39 @@ impl Database {
         chunk: ChunkPlace,
         openings: Arc<[Option<Opening>]>,
     ) -> Result<()> {
-        write!(self, part "openings", games::set_openings(chunk, openings))
+        in_write!(self, part "openings", games::set_openings(chunk, openings))
     }
 
     /// One game.
     pub async fn game(&self, id: GameId) -> Result<GameInfo> {
-        read!(self.readers, games::one(id))
+        in_read!(self.readers, games::one(id))
     }
 
     /// The games before and after one, of its match or else of its run and kind.
     pub async fn games_beside(&self, game: &GameInfo) -> Result<[Option<GameId>; 2]> {
-        read!(self.readers, games::beside(game))
+        in_read!(self.readers, games::beside(game))
     }
 
     /// What the ratings of a run are fitted to.
     pub async fn rating_basis(&self, run: &RunName) -> Result<RatingBasis> {
-        read!(self.readers, ratings::basis(run))
+        in_read!(self.readers, ratings::basis(run))
     }
 
     /// The same without matches that are still played, of which pairs may be kept back.
     pub async fn rating_basis_of_ended(&self, run: &RunName) -> Result<RatingBasis> {
-        read!(self.readers, ratings::basis_of_ended(run))
+        in_read!(self.readers, ratings::basis_of_ended(run))
     }
 
     /// What the ratings of a run are fitted to, and a number for the fit: a later one has seen all
     /// that an earlier one has.
     pub async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, RatingBasis)> {
         let run = run.clone();
-        write!(self, ratings::begin_fit(run))
+        in_write!(self, ratings::begin_fit(run))
     }
 
     /// Runs whose ratings wait for a fit: games ask for one, or the last one begun was not stored.
     pub async fn runs_to_rate(&self) -> Result<Vec<RunName>> {
-        read!(self.readers, ratings::waiting())
+        in_read!(self.readers, ratings::waiting())
     }
 
     /// Replaces the ratings of a run, unless a later fit has done so; says whether it did.
@@ -230,17 +230,17 @@ impl Database {
         now: Timestamp,
     ) -> Result<bool> {
         let run = run.clone();
-        write!(self, ratings::replace(run, fit, ratings, now))
+        in_write!(self, ratings::replace(run, fit, ratings, now))
     }
 
     /// Ratings of a run, best first.
     pub async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>> {
-        read!(self.readers, ratings::list(run))
+        in_read!(self.readers, ratings::list(run))
     }
 
     /// The same with what they follow from, of one moment.
     pub async fn rating_state(&self, run: &RunName) -> Result<RatingState> {
-        read!(self.readers, within check, ratings::state(run))
+        in_read!(self.readers, within check, ratings::state(run))
     }
 
     /// Makes an earlier network best again, unless best is another by now or the earlier one was never
@@ -252,7 +252,7 @@ impl Database {
         now: Timestamp,
     ) -> Result<Vec<Event>> {
         let run = run.clone();
-        write!(self, rollback::roll_back(run, rollback, now))
+        in_write!(self, rollback::roll_back(run, rollback, now))
     }
 
     /// Adds a set of puzzles, and notes it in the operator log; puzzles that the run has already are passed
@@ -264,21 +264,21 @@ impl Database {
         now: Timestamp,
     ) -> Result<PuzzleSetInfo> {
         let actor = actor.to_owned();
-        write!(self, puzzles::add(set, actor, now))
+        in_write!(self, puzzles::add(set, actor, now))
     }
 
     /// Puzzle sets of a run.
     pub async fn puzzle_sets(&self, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
-        read!(self.readers, puzzles::sets(run))
+        in_read!(self.readers, puzzles::sets(run))
     }
 
     /// One puzzle of a run.
     pub async fn puzzle(&self, run: &RunName, id: &str) -> Result<Puzzle> {
-        read!(self.readers, puzzles::one(run, id))
+        in_read!(self.readers, puzzles::one(run, id))
     }
 
     /// How a network did at puzzles.
     pub async fn puzzle_score(&self, run: &RunName, network: NetworkNumber) -> Result<PuzzleScore> {
-        read!(self.readers, puzzles::score_in(run, network))
+        in_read!(self.readers, puzzles::score_in(run, network))
     }
 }

@@ -9,7 +9,7 @@ use crate::db::error::Result;
 use crate::db::models::{
     audit_backlog, audit_draws, auditor_activity, audits, drift, exposure, worker_blocks,
 };
-use crate::db::sql::transactions::{read, write};
+use crate::db::sql::transactions::{in_read, in_write};
 use crate::db::trust::{
     AuditPlan, AuditorActivity, Exposure, HoldEffects, HoldOrder, UnplannedAudit,
 };
@@ -20,37 +20,37 @@ use crate::trust::drift::{Sample, Suspicion};
 impl Database {
     /// Audits whose chunks are to be read next; those that are too old or too many are given up.
     pub async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
-        let surplus = read!(self.readers, audit_backlog::surplus(now))?;
+        let surplus = in_read!(self.readers, audit_backlog::surplus(now))?;
         for part in surplus.chunks(audit_backlog::AT_ONCE) {
             let part = part.to_vec();
-            write!(self, audit_backlog::give_up(part))?;
+            in_write!(self, audit_backlog::give_up(part))?;
         }
-        read!(self.readers, audit_backlog::next())
+        in_read!(self.readers, audit_backlog::next())
     }
 
     /// Keeps an audit's plan; without one the audit is given up.
     pub async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
-        write!(self, audits::plan(audit, plan))
+        in_write!(self, audits::plan(audit, plan))
     }
 
     /// Audits of open runs for which somebody is to be drawn, and who could make them.
     pub async fn draw_boards(&self, now: Timestamp) -> Result<Vec<DrawBoard>> {
-        read!(self.readers, audit_draws::boards(now))
+        in_read!(self.readers, audit_draws::boards(now))
     }
 
     /// Lets audits, by their numbers, wait for who was drawn.
     pub async fn enter_draws(&self, drawn: Vec<(i64, UserId)>, now: Timestamp) -> Result<()> {
-        write!(self, audit_draws::enter(drawn, now))
+        in_write!(self, audit_draws::enter(drawn, now))
     }
 
     /// Who audits, and how much was audited within a day.
     pub async fn auditor_activity(&self, now: Timestamp) -> Result<AuditorActivity> {
-        read!(self.readers, auditor_activity::within_a_day(now))
+        in_read!(self.readers, auditor_activity::within_a_day(now))
     }
 
     /// The last self-play chunks of a run's best network, in numbers.
     pub async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {
-        read!(self.readers, drift::samples(run))
+        in_read!(self.readers, drift::samples(run))
     }
 
     /// Keeps who stands out, and brings the recent chunks of those contributors before the auditors.
@@ -61,18 +61,18 @@ impl Database {
         now: Timestamp,
     ) -> Result<()> {
         let run = run.clone();
-        write!(self, drift::suspect(run, found, now))
+        in_write!(self, drift::suspect(run, found, now))
     }
 
     /// What audits have shown of a contributor.
     pub async fn trust(&self, user: &str) -> Result<TrustInfo> {
-        read!(self.readers, standings::of_name(user))
+        in_read!(self.readers, standings::of_name(user))
     }
 
     /// The same of all who have sent something, with who stands out and how many games did not come:
     /// those with held chunks first, then those who drift, then those who failed audits.
     pub async fn suspects(&self, limit: u32, now: Timestamp) -> Result<Vec<ContributorTrust>> {
-        read!(self.readers, standings::worst(limit, now))
+        in_read!(self.readers, standings::worst(limit, now))
     }
 
     /// Quarantines a contributor, all of whose chunks are then held, or clears one; `None` if there
@@ -85,20 +85,20 @@ impl Database {
         now: Timestamp,
     ) -> Result<Option<HoldEffects>> {
         let user = user.to_owned();
-        let ordered = write!(self, quarantine::order_by_name(user, order, chance, now));
+        let ordered = in_write!(self, quarantine::order_by_name(user, order, chance, now));
         self.principals.forget();
         ordered
     }
 
     /// Networks that may have learnt from a contributor's games, run by run.
     pub async fn exposures(&self, user: &str) -> Result<Vec<Exposure>> {
-        read!(self.readers, exposure::of_name(user))
+        in_read!(self.readers, exposure::of_name(user))
     }
 
     /// Blocks a worker of a contributor: it gets no jobs, and the contributor is told why.
     pub async fn block_worker(&self, user: &str, block: WorkerBlock, now: Timestamp) -> Result<()> {
         let user = user.to_owned();
-        let blocked = write!(self, worker_blocks::block(user, block, now));
+        let blocked = in_write!(self, worker_blocks::block(user, block, now));
         self.principals.forget();
         blocked
     }
@@ -112,7 +112,7 @@ impl Database {
         now: Timestamp,
     ) -> Result<()> {
         let (user, worker, actor) = (user.to_owned(), worker.to_owned(), actor.to_owned());
-        let ended = write!(self, worker_blocks::unblock(user, worker, actor, now));
+        let ended = in_write!(self, worker_blocks::unblock(user, worker, actor, now));
         self.principals.forget();
         ended
     }
@@ -124,13 +124,13 @@ impl Database {
         order: HoldOrder,
         now: Timestamp,
     ) -> Result<HoldEffects> {
-        let held = write!(self, part "holds", exclusions::hold_chunk(chunk, order, now));
+        let held = in_write!(self, part "holds", exclusions::hold_chunk(chunk, order, now));
         self.principals.forget();
         held
     }
 
     /// Holds of a run after the cursor, in order.
     pub async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
-        read!(self.readers, part "holds", exclusions::page(run, after, limit))
+        in_read!(self.readers, part "holds", exclusions::page(run, after, limit))
     }
 }

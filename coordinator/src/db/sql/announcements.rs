@@ -25,7 +25,7 @@ const BYTES: usize = 7_000;
 
 /// One of the coordinators.
 #[derive(Debug, Clone)]
-pub(in crate::db) struct Replica {
+pub(crate) struct Replica {
     id: Uuid,
     url: String,
 }
@@ -39,7 +39,7 @@ struct Announcement<'a> {
 }
 
 impl Replica {
-    pub(in crate::db) fn new(url: &str) -> Self {
+    pub(crate) fn new(url: &str) -> Self {
         Self {
             id: Uuid::new_v4(),
             url: url.to_owned(),
@@ -47,7 +47,7 @@ impl Replica {
     }
 
     /// Notifications that hold these events. One that is too long for any is left out.
-    pub(in crate::db) fn payloads(&self, events: &[Event]) -> Vec<String> {
+    pub(crate) fn payloads(&self, events: &[Event]) -> Vec<String> {
         let mut payloads = Vec::new();
         let mut begun: Vec<Box<serde_json::value::RawValue>> = Vec::new();
         let mut bytes = 0;
@@ -87,7 +87,7 @@ impl Replica {
     }
 
     /// Begins to listen.
-    pub(in crate::db) async fn listen(&self) -> Result<ReplicaEvents> {
+    pub(crate) async fn listen(&self) -> Result<ReplicaEvents> {
         let begin = async {
             let mut listener = PgListener::connect(&self.url).await?;
             listener.listen(CHANNEL).await?;
@@ -101,7 +101,7 @@ impl Replica {
     }
 }
 
-pub(in crate::db) async fn notify(conn: &mut AnyConnection, payload: &str) -> Result<()> {
+pub(crate) async fn notify(conn: &mut AnyConnection, payload: &str) -> Result<()> {
     sqlx::query("SELECT pg_notify('rookery_events', $1)")
         .bind(payload)
         .execute(conn)

@@ -24,17 +24,17 @@ use crate::db::sql::writer::{Work, Writer};
 const QUEUE: usize = 4096;
 
 /// What becomes of a batch: an answer for each request, in their order.
-pub(in crate::db) type Served<A> = BoxFuture<'static, Result<Vec<Result<A>>>>;
+pub(crate) type Served<A> = BoxFuture<'static, Result<Vec<Result<A>>>>;
 
 /// Writes a batch. What it refuses to one request must have changed nothing; if it fails as a whole,
 /// nothing of it is done.
-pub(in crate::db) type Write<Q, A> =
+pub(crate) type Write<Q, A> =
     for<'c> fn(&'c mut AnyConnection, Arc<[Q]>) -> Work<'c, Vec<Result<A>>>;
 
 type Waiting<Q, A> = (Q, (oneshot::Sender<Result<A>>, QueueTicket));
 
 /// The stub of the task that collects requests.
-pub(in crate::db) struct Collector<Q, A> {
+pub(crate) struct Collector<Q, A> {
     queue: mpsc::Sender<Waiting<Q, A>>,
     load: Arc<Load>,
 }
@@ -54,9 +54,7 @@ where
     A: Send + 'static,
 {
     /// Starts the task, in which `serve` has a batch at a time. It ends when the last stub is gone.
-    pub(in crate::db) fn start(
-        serve: impl Fn(Arc<[Q]>) -> Served<A> + Send + Sync + 'static,
-    ) -> Self {
+    pub(crate) fn start(serve: impl Fn(Arc<[Q]>) -> Served<A> + Send + Sync + 'static) -> Self {
         let (queue, receiver) = mpsc::channel(QUEUE);
         let load = Arc::<Load>::default();
         tokio::spawn(collect(serve, receiver, load.clone()));
@@ -64,7 +62,7 @@ where
     }
 
     /// The same where each batch is an operation of the writer: an answer comes when it is durable.
-    pub(in crate::db) fn to(writer: Writer, write: Write<Q, A>) -> Self {
+    pub(crate) fn to(writer: Writer, write: Write<Q, A>) -> Self {
         Self::start(move |requests| {
             let writer = writer.clone();
             Box::pin(async move { writer.run(move |conn| write(conn, requests)).await })
@@ -72,7 +70,7 @@ where
     }
 
     /// Has a request served.
-    pub(in crate::db) async fn ask(&self, request: Q) -> Result<A> {
+    pub(crate) async fn ask(&self, request: Q) -> Result<A> {
         let place = self.load.join()?;
         let (reply, answer) = oneshot::channel();
         let sent = self.queue.send((request, (reply, place))).await;

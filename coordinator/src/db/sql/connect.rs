@@ -50,15 +50,15 @@ impl Access {
 
 /// A database and how to reach it.
 #[derive(Debug, Clone)]
-pub(in crate::db) struct Connector {
-    pub(in crate::db) dialect: Dialect,
-    pub(in crate::db) deadlines: Deadlines,
+pub(crate) struct Connector {
+    pub(crate) dialect: Dialect,
+    pub(crate) deadlines: Deadlines,
     access: Access,
     options: AnyConnectOptions,
 }
 
 impl Connector {
-    pub(in crate::db) fn new(url: &str) -> Result<Self> {
+    pub(crate) fn new(url: &str) -> Result<Self> {
         sqlx::any::install_default_drivers();
         let dialect = Dialect::of(url)?;
         let options = dialect.options(url)?;
@@ -72,7 +72,7 @@ impl Connector {
     }
 
     /// The same for one connection that nobody else may be beside.
-    pub(in crate::db) fn alone(url: &str) -> Result<Self> {
+    pub(crate) fn alone(url: &str) -> Result<Self> {
         Ok(Self {
             access: Access::Exclusive,
             ..Self::new(url)?
@@ -80,7 +80,7 @@ impl Connector {
     }
 
     /// A connection that writes.
-    pub(in crate::db) async fn connect(&self) -> std::result::Result<AnyConnection, sqlx::Error> {
+    pub(crate) async fn connect(&self) -> std::result::Result<AnyConnection, sqlx::Error> {
         let connect = async {
             let mut connection = self.options.connect().await?;
             let session = match self.access {
@@ -95,7 +95,7 @@ impl Connector {
 
     /// A connection that writes, waited for as long as `patience` lasts if the server does not
     /// answer yet; the log tells that it waits.
-    pub(in crate::db) async fn connect_patiently(
+    pub(crate) async fn connect_patiently(
         &self,
         patience: Duration,
     ) -> std::result::Result<AnyConnection, sqlx::Error> {
@@ -118,7 +118,7 @@ impl Connector {
     }
 
     /// Connections that read, opened when they are needed.
-    pub(in crate::db) fn readers(&self) -> AnyPool {
+    pub(crate) fn readers(&self) -> AnyPool {
         let session: Arc<str> = self.dialect.reader_session(self.deadlines.statement).into();
         AnyPoolOptions::new()
             .max_connections(READERS)
@@ -135,7 +135,7 @@ impl Connector {
     /// Writes a copy of an SQLite ledger to a new file: a moment of it, synced. The file has its name
     /// only once it is whole: half a copy, or none for which a full disk has kept the name, would pass
     /// for a backup.
-    pub(in crate::db) async fn back_up(&self, file: &Path) -> Result<()> {
+    pub(crate) async fn back_up(&self, file: &Path) -> Result<()> {
         if self.dialect == Dialect::Postgres {
             let detail = "a ledger on PostgreSQL is backed up by pg_dump, or by the server's own \
                           means; the operator guide says how";
@@ -168,7 +168,7 @@ impl Connector {
     }
 
     /// What to do about a server that cannot be used.
-    pub(in crate::db) fn explain(&self, error: sqlx::Error) -> DbError {
+    pub(crate) fn explain(&self, error: sqlx::Error) -> DbError {
         let code = error
             .as_database_error()
             .and_then(sqlx::error::DatabaseError::code)
@@ -242,7 +242,7 @@ pub fn ledger_file(url: &str) -> Result<Option<PathBuf>> {
 }
 
 /// What is at `url`. Looking makes and changes nothing.
-pub(in crate::db) async fn find(url: &str, patience: Duration) -> Result<Found> {
+pub(crate) async fn find(url: &str, patience: Duration) -> Result<Found> {
     let dialect = Dialect::of(url)?;
     if dialect == Dialect::Sqlite {
         let file = SqliteConnectOptions::from_str(url)?;
@@ -269,7 +269,7 @@ pub(in crate::db) async fn find(url: &str, patience: Duration) -> Result<Found> 
 }
 
 /// The steps of the schema that a database has taken, in their order; none if it has no ledger.
-pub(in crate::db) async fn steps(
+pub(crate) async fn steps(
     dialect: Dialect,
     connection: &mut AnyConnection,
 ) -> Result<Option<Vec<i64>>> {

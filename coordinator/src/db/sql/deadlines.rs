@@ -54,7 +54,7 @@ impl Deadlines {
     };
 
     /// The limits of a database program.
-    pub(in crate::db) const fn of(dialect: Dialect) -> Self {
+    pub(crate) const fn of(dialect: Dialect) -> Self {
         match dialect {
             Dialect::Postgres => Self::POSTGRES,
             Dialect::Sqlite => Self::SQLITE,
@@ -65,7 +65,7 @@ impl Deadlines {
 /// The database did not answer in time.
 #[derive(Debug, thiserror::Error)]
 #[error("it did not answer within {} s", .0.as_secs_f64())]
-pub(in crate::db) struct Silence(Duration);
+pub(crate) struct Silence(Duration);
 
 impl From<Silence> for DbError {
     fn from(silence: Silence) -> Self {
@@ -80,7 +80,7 @@ impl From<Silence> for sqlx::Error {
 }
 
 /// Waits for what the database does, as long as the limit allows.
-pub(in crate::db) async fn within<T>(
+pub(crate) async fn within<T>(
     limit: Duration,
     work: impl Future<Output = T>,
 ) -> std::result::Result<T, Silence> {
@@ -91,11 +91,11 @@ pub(in crate::db) async fn within<T>(
 /// A pool's connection for one operation. One that is not given back, because its operation took
 /// too long or nobody waits for it any more, is closed: the pool would ask it whether it is well,
 /// and a server that hangs answers that as little.
-pub(in crate::db) struct Lent(Option<PoolConnection<Any>>);
+pub(crate) struct Lent(Option<PoolConnection<Any>>);
 
 impl Lent {
     /// Takes a connection out of the pool.
-    pub(in crate::db) async fn from(pool: &AnyPool) -> Result<Self> {
+    pub(crate) async fn from(pool: &AnyPool) -> Result<Self> {
         match pool.acquire().await {
             Ok(connection) => Ok(Self(Some(connection))),
             Err(sqlx::Error::PoolClosed) => Err(DbError::Closed),
@@ -104,7 +104,7 @@ impl Lent {
     }
 
     /// The connection.
-    pub(in crate::db) fn connection(&mut self) -> Result<&mut AnyConnection> {
+    pub(crate) fn connection(&mut self) -> Result<&mut AnyConnection> {
         match &mut self.0 {
             Some(connection) => Ok(&mut *connection),
             None => Err(DbError::Closed),
@@ -112,7 +112,7 @@ impl Lent {
     }
 
     /// Lets the pool have it back.
-    pub(in crate::db) fn give_back(mut self) {
+    pub(crate) fn give_back(mut self) {
         drop(self.0.take());
     }
 }

@@ -14,7 +14,7 @@ use sqlx::{Any, AnyConnection, ConnectOptions as _, Connection as _, Transaction
 use crate::db::error::{DbError, Result};
 
 /// The first step of the schema. Those with lower numbers were of builds before 0.1.0.
-pub(in crate::db) const FIRST_STEP: i64 = 100;
+pub(crate) const FIRST_STEP: i64 = 100;
 
 /// The steps of the schema that builds before 0.1.0 had in the end; PostgreSQL's had no step 4.
 const LEGACY_STEPS: [i64; 33] = [
@@ -102,14 +102,14 @@ const SQLITE_TEMPORARY: [u32; 5] = [5, 6, 8, 10, 13];
 
 /// A database program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::db) enum Dialect {
+pub(crate) enum Dialect {
     Sqlite,
     Postgres,
 }
 
 impl Dialect {
     /// The program that a URL names.
-    pub(in crate::db) fn of(url: &str) -> Result<Self> {
+    pub(crate) fn of(url: &str) -> Result<Self> {
         match url.split_once(':').map(|(scheme, _)| scheme) {
             Some("sqlite") => Ok(Self::Sqlite),
             Some("postgres" | "postgresql") => Ok(Self::Postgres),
@@ -120,7 +120,7 @@ impl Dialect {
     }
 
     /// The program that a connection leads to.
-    pub(in crate::db) fn of_connection(connection: &AnyConnection) -> Self {
+    pub(crate) fn of_connection(connection: &AnyConnection) -> Self {
         match connection.backend_name() {
             "PostgreSQL" => Self::Postgres,
             _ => Self::Sqlite,
@@ -128,7 +128,7 @@ impl Dialect {
     }
 
     /// How to connect to the database at `url`. The folder of an SQLite file is created.
-    pub(in crate::db) fn options(self, url: &str) -> Result<AnyConnectOptions> {
+    pub(crate) fn options(self, url: &str) -> Result<AnyConnectOptions> {
         let options = match self {
             Self::Sqlite => AnyConnectOptions::from_str(&sqlite_url(url)?)?,
             Self::Postgres => AnyConnectOptions::from_str(url)
@@ -138,7 +138,7 @@ impl Dialect {
     }
 
     /// Statements with which a writer's session begins.
-    pub(in crate::db) const fn writer_session(self) -> &'static str {
+    pub(crate) const fn writer_session(self) -> &'static str {
         match self {
             Self::Sqlite => SQLITE_WRITER,
             Self::Postgres => POSTGRES_WRITER,
@@ -146,7 +146,7 @@ impl Dialect {
     }
 
     /// Statements with which the session of one that is alone begins.
-    pub(in crate::db) const fn session_alone(self) -> &'static str {
+    pub(crate) const fn session_alone(self) -> &'static str {
         match self {
             Self::Sqlite => SQLITE_ALONE,
             Self::Postgres => POSTGRES_ALONE,
@@ -154,7 +154,7 @@ impl Dialect {
     }
 
     /// Statements with which its transaction begins.
-    pub(in crate::db) const fn begin_alone(self) -> &'static str {
+    pub(crate) const fn begin_alone(self) -> &'static str {
         match self {
             Self::Sqlite => SQLITE_BEGIN_ALONE,
             Self::Postgres => POSTGRES_BEGIN_ALONE,
@@ -162,7 +162,7 @@ impl Dialect {
     }
 
     /// The question for all columns of all tables: table, name, type, and place in the primary key.
-    pub(in crate::db) const fn columns(self) -> &'static str {
+    pub(crate) const fn columns(self) -> &'static str {
         match self {
             Self::Sqlite => SQLITE_COLUMNS,
             Self::Postgres => POSTGRES_COLUMNS,
@@ -170,7 +170,7 @@ impl Dialect {
     }
 
     /// Statements with which a reader's session begins, so that none of its statements takes longer.
-    pub(in crate::db) fn reader_session(self, longest: Duration) -> String {
+    pub(crate) fn reader_session(self, longest: Duration) -> String {
         match self {
             Self::Sqlite => SQLITE_READER.to_owned(),
             Self::Postgres => {
@@ -181,7 +181,7 @@ impl Dialect {
     }
 
     /// Statements with which a group of operations begins.
-    pub(in crate::db) const fn begin(self) -> &'static str {
+    pub(crate) const fn begin(self) -> &'static str {
         match self {
             Self::Sqlite => SQLITE_BEGIN,
             Self::Postgres => POSTGRES_BEGIN,
@@ -189,7 +189,7 @@ impl Dialect {
     }
 
     /// Asks for the name of the table in which sqlx notes the steps of the schema that were taken; nothing if there is none.
-    pub(in crate::db) const fn steps_table(self) -> &'static str {
+    pub(crate) const fn steps_table(self) -> &'static str {
         match self {
             Self::Sqlite => "SELECT name FROM sqlite_master WHERE name = '_sqlx_migrations'",
             Self::Postgres => "SELECT CAST(to_regclass('_sqlx_migrations') AS TEXT)",
@@ -197,7 +197,7 @@ impl Dialect {
     }
 
     /// The steps of the schema that the last builds before 0.1.0 have taken.
-    pub(in crate::db) fn legacy_steps(self) -> impl Iterator<Item = i64> {
+    pub(crate) fn legacy_steps(self) -> impl Iterator<Item = i64> {
         let has_step_4 = self == Self::Sqlite;
         LEGACY_STEPS
             .into_iter()
@@ -205,7 +205,7 @@ impl Dialect {
     }
 
     /// All steps of the schema.
-    pub(in crate::db) fn schema(self) -> &'static Migrator {
+    pub(crate) fn schema(self) -> &'static Migrator {
         match self {
             Self::Sqlite => &SQLITE_SCHEMA,
             Self::Postgres => &POSTGRES_SCHEMA,
@@ -265,7 +265,7 @@ pub fn is_temporary(error: &sqlx::Error) -> bool {
 
 /// Begins a transaction that reads and sees one moment, and whose statements take as long as they
 /// need.
-pub(in crate::db) async fn begin_snapshot(
+pub(crate) async fn begin_snapshot(
     connection: &mut AnyConnection,
 ) -> std::result::Result<Transaction<'_, Any>, sqlx::Error> {
     if Dialect::of_connection(connection) == Dialect::Sqlite {

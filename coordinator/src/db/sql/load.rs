@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::db::error::{DbError, Result};
 
 /// Requests of a batch at most.
-pub(in crate::db) const MOST: usize = 256;
+pub(crate) const MOST: usize = 256;
 /// The longest wait that is expected of anybody: clients give an answer up after a minute, and the
 /// ledger may turn out to be slower than it was.
 const LONGEST: Duration = Duration::from_secs(15);
@@ -24,7 +24,7 @@ const REMEMBERED: f64 = 3.0;
 
 /// Who waits, and how fast they are served.
 #[derive(Debug, Default)]
-pub(in crate::db) struct Load {
+pub(crate) struct Load {
     waiting: AtomicUsize,
     pace: Mutex<Pace>,
     /// Whether the last one who came was sent away.
@@ -33,7 +33,7 @@ pub(in crate::db) struct Load {
 
 /// One who waits, until this is dropped.
 #[derive(Debug)]
-pub(in crate::db) struct QueueTicket(Arc<Load>);
+pub(crate) struct QueueTicket(Arc<Load>);
 
 impl Drop for QueueTicket {
     fn drop(&mut self) {
@@ -43,7 +43,7 @@ impl Drop for QueueTicket {
 
 impl Load {
     /// Takes a place in the queue, unless the wait would be too long.
-    pub(in crate::db) fn join(self: &Arc<Self>) -> Result<QueueTicket> {
+    pub(crate) fn join(self: &Arc<Self>) -> Result<QueueTicket> {
         let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
         let place = QueueTicket(self.clone());
         if ahead < MOST {
@@ -66,12 +66,12 @@ impl Load {
     }
 
     /// A batch of so many is begun.
-    pub(in crate::db) fn begin(&self, requests: usize) {
+    pub(crate) fn begin(&self, requests: usize) {
         self.pace(|pace| pace.in_hand = Some((requests, Instant::now())));
     }
 
     /// The batch in hand is served.
-    pub(in crate::db) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.pace(|pace| {
             if let Some((requests, begun)) = pace.in_hand.take() {
                 pace.measure(requests, begun.elapsed());
@@ -81,13 +81,13 @@ impl Load {
 
     /// How many wait.
     #[cfg(test)]
-    pub(in crate::db) fn waiting(&self) -> usize {
+    pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
     /// As if a batch of so many had taken so long.
     #[cfg(test)]
-    pub(in crate::db) fn measured(&self, requests: usize, took: Duration) {
+    pub(crate) fn measured(&self, requests: usize, took: Duration) {
         self.pace(|pace| pace.measure(requests, took));
     }
 

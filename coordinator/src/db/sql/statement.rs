@@ -9,14 +9,14 @@ use crate::db::error::Result;
 use crate::db::sql::dialect::Dialect;
 
 /// The most items that one statement lists.
-pub(in crate::db) const LISTED: usize = 256;
+pub(crate) const LISTED: usize = 256;
 
 /// How many items a statement has places for: few numbers, so that there are few statements to
 /// prepare.
 const SIZES: [usize; 4] = [1, 8, 64, LISTED];
 
 /// The items, and the last one again until there are as many as a statement has places.
-pub(in crate::db) fn filled<T>(items: &[T]) -> impl Iterator<Item = &T> {
+pub(crate) fn filled<T>(items: &[T]) -> impl Iterator<Item = &T> {
     let size = SIZES.into_iter().find(|size| *size >= items.len());
     let missing = size.unwrap_or(items.len()) - items.len();
     items
@@ -29,7 +29,7 @@ const LARGEST_PART: usize = 64;
 
 /// The items in parts of few different lengths, multiples of eight and then what is left, for statements that must
 /// not meet an item twice. Each part is a step, and each length a statement to prepare.
-pub(in crate::db) fn parts<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
+pub(crate) fn parts<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let length = match items.len() {
             0 => return None,
@@ -43,7 +43,7 @@ pub(in crate::db) fn parts<T>(mut items: &[T]) -> impl Iterator<Item = &[T]> {
 }
 
 /// A statement in the making: fixed pieces of SQL, and values as parameters between them.
-pub(in crate::db) struct Statement {
+pub(crate) struct Statement {
     sql: String,
     arguments: AnyArguments,
     /// Where a statement ends and the next one begins.
@@ -52,7 +52,7 @@ pub(in crate::db) struct Statement {
 
 impl Statement {
     /// Begins with this piece.
-    pub(in crate::db) fn new(sql: &'static str) -> Self {
+    pub(crate) fn new(sql: &'static str) -> Self {
         Self {
             sql: sql.to_owned(),
             arguments: AnyArguments::default(),
@@ -62,19 +62,19 @@ impl Statement {
 
     /// Ends this statement and begins another one with this piece. All of them must change
     /// different rows: none may rely on what another one does.
-    pub(in crate::db) fn next(&mut self, sql: &'static str) -> &mut Self {
+    pub(crate) fn next(&mut self, sql: &'static str) -> &mut Self {
         self.ends.push(self.sql.len());
         self.push(sql)
     }
 
     /// Adds a piece.
-    pub(in crate::db) fn push(&mut self, sql: &'static str) -> &mut Self {
+    pub(crate) fn push(&mut self, sql: &'static str) -> &mut Self {
         self.sql.push_str(sql);
         self
     }
 
     /// Adds a parameter.
-    pub(in crate::db) fn bind<'q, T>(&mut self, value: T) -> Result<&mut Self>
+    pub(crate) fn bind<'q, T>(&mut self, value: T) -> Result<&mut Self>
     where
         T: Encode<'q, Any> + Type<Any>,
     {
@@ -85,7 +85,7 @@ impl Statement {
     }
 
     /// Adds values as parameters with commas between them, as many as a statement has places.
-    pub(in crate::db) fn bind_all<'q, T>(&mut self, values: &[T]) -> Result<&mut Self>
+    pub(crate) fn bind_all<'q, T>(&mut self, values: &[T]) -> Result<&mut Self>
     where
         T: Clone + Encode<'q, Any> + Type<Any>,
     {
@@ -97,7 +97,7 @@ impl Statement {
     }
 
     /// Adds rows to an INSERT, for each item what `columns` binds.
-    pub(in crate::db) fn rows<T>(
+    pub(crate) fn rows<T>(
         &mut self,
         items: &[T],
         mut columns: impl FnMut(&mut Columns<'_>, &T) -> Result<()>,
@@ -115,12 +115,12 @@ impl Statement {
     }
 
     /// The SQL, which holds nothing but fixed pieces, and its parameters.
-    pub(in crate::db) fn finish(self) -> (AssertSqlSafe<String>, AnyArguments) {
+    pub(crate) fn finish(self) -> (AssertSqlSafe<String>, AnyArguments) {
         (AssertSqlSafe(self.sql), self.arguments)
     }
 
     /// All rows of the statement.
-    pub(in crate::db) async fn fetch_all<T>(self, connection: &mut AnyConnection) -> Result<Vec<T>>
+    pub(crate) async fn fetch_all<T>(self, connection: &mut AnyConnection) -> Result<Vec<T>>
     where
         T: for<'r> FromRow<'r, AnyRow> + Send + Unpin,
     {
@@ -130,10 +130,7 @@ impl Statement {
     }
 
     /// The first column of all rows of the statement.
-    pub(in crate::db) async fn fetch_scalars<T>(
-        self,
-        connection: &mut AnyConnection,
-    ) -> Result<Vec<T>>
+    pub(crate) async fn fetch_scalars<T>(self, connection: &mut AnyConnection) -> Result<Vec<T>>
     where
         T: Send + Unpin,
         (T,): for<'r> FromRow<'r, AnyRow>,
@@ -144,7 +141,7 @@ impl Statement {
     }
 
     /// Executes the statements in one step.
-    pub(in crate::db) async fn execute(self, connection: &mut AnyConnection) -> Result<()> {
+    pub(crate) async fn execute(self, connection: &mut AnyConnection) -> Result<()> {
         let sql = match Dialect::of_connection(connection) {
             Dialect::Postgres => self.as_one(),
             Dialect::Sqlite => self.in_a_row(),
@@ -183,14 +180,14 @@ impl Statement {
 }
 
 /// A row of a statement in the making.
-pub(in crate::db) struct Columns<'a> {
+pub(crate) struct Columns<'a> {
     statement: &'a mut Statement,
     empty: bool,
 }
 
 impl Columns<'_> {
     /// Adds a column's value.
-    pub(in crate::db) fn bind<'q, T>(&mut self, value: T) -> Result<&mut Self>
+    pub(crate) fn bind<'q, T>(&mut self, value: T) -> Result<&mut Self>
     where
         T: Encode<'q, Any> + Type<Any>,
     {

@@ -1,12 +1,12 @@
 //! How operations reach the database: through the writer's queue, or by a connection of the readers' pool.
 
 /// Lost connections that one read may meet: each connection of the pool once.
-pub(in crate::db) const LOST: usize = 9;
+pub(crate) const LOST: usize = 9;
 
-/// Queues an operation: `write!(self, module::function(arguments))`. Metrics name the module, or `part`.
-macro_rules! write {
+/// Queues an operation: `in_write!(self, module::function(arguments))`. Metrics name the module, or `part`.
+macro_rules! in_write {
     ($self:ident, $module:ident :: $function:ident ( $($argument:expr),* )) => {
-        $crate::db::sql::transactions::write!(
+        $crate::db::sql::transactions::in_write!(
             $self, part stringify!($module), $module::$function($($argument),*))
     };
     ($self:ident, part $part:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
@@ -17,20 +17,20 @@ macro_rules! write {
     }};
 }
 
-/// Reads: `read!(self.readers, module::function(arguments))`. A connection that turns out to be lost is
+/// Reads: `in_read!(self.readers, module::function(arguments))`. A connection that turns out to be lost is
 /// thrown away and the next one is tried; one that takes too long is thrown away.
-macro_rules! read {
+macro_rules! in_read {
     ($readers:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {
-        $crate::db::sql::transactions::read!(
+        $crate::db::sql::transactions::in_read!(
             $readers, within read, part stringify!($module), $module::$function($($argument),*))
     };
     ($readers:expr, part $part:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {
-        $crate::db::sql::transactions::read!(
+        $crate::db::sql::transactions::in_read!(
             $readers, within read, part $part, $module::$function($($argument),*))
     };
     ($readers:expr, within $limit:ident,
      $module:ident :: $function:ident ( $($argument:expr),* )) => {
-        $crate::db::sql::transactions::read!(
+        $crate::db::sql::transactions::in_read!(
             $readers, within $limit, part stringify!($module), $module::$function($($argument),*))
     };
     ($readers:expr, within $limit:ident, part $part:expr,
@@ -60,4 +60,4 @@ macro_rules! read {
     }};
 }
 
-pub(in crate::db) use {read, write};
+pub(crate) use {in_read, in_write};

@@ -44,14 +44,14 @@ const UNDO: &str = "ROLLBACK TO SAVEPOINT operation";
 const COMMIT: &str = "RELEASE SAVEPOINT operation; COMMIT";
 
 /// A future of an operation, bound to the writer's connection.
-pub(in crate::db) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'c>>;
+pub(crate) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'c>>;
 
 /// Comes when the writer has ended; an error says that it ended badly.
-pub(in crate::db) type Ended = oneshot::Receiver<()>;
+pub(crate) type Ended = oneshot::Receiver<()>;
 
 /// The writer's stub.
 #[derive(Clone)]
-pub(in crate::db) struct Writer {
+pub(crate) struct Writer {
     operations: mpsc::Sender<Box<dyn Operation>>,
     /// Whether the last group was not committed.
     failing: Arc<AtomicBool>,
@@ -64,7 +64,7 @@ impl Writer {
     /// # Errors
     ///
     /// If there is no connection for as long as `patience` lasts, or the system gives no thread.
-    pub(in crate::db) async fn start(
+    pub(crate) async fn start(
         database: Connector,
         patience: Duration,
     ) -> std::result::Result<(Self, Ended), sqlx::Error> {
@@ -104,12 +104,12 @@ impl Writer {
     }
 
     /// Whether nothing could be written when it was last tried.
-    pub(in crate::db) fn is_failing(&self) -> bool {
+    pub(crate) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
     }
 
     /// Queues an operation and waits until it is durable.
-    pub(in crate::db) async fn run<T, F>(&self, work: F) -> Result<T>
+    pub(crate) async fn run<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Send + 'static,
@@ -338,7 +338,7 @@ async fn raw(
 }
 
 #[cfg(test)]
-pub(in crate::db) mod testing {
+pub(crate) mod testing {
     use super::*;
 
     /// A writer on an empty SQLite file, and the file's folder.

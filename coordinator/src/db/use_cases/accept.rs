@@ -30,14 +30,14 @@ use crate::trust::rate::{audit_chance, sampling_key};
 
 /// A chunk that was sent, and when.
 #[derive(Clone)]
-pub(in crate::db) struct ChunkUpload {
-    pub(in crate::db) chunk: Arc<ChunkDraft>,
-    pub(in crate::db) now: Timestamp,
+pub(crate) struct ChunkUpload {
+    pub(crate) chunk: Arc<ChunkDraft>,
+    pub(crate) now: Timestamp,
 }
 
 /// Accepts uploads: chunks of training games together, then each of the others by itself, because what
 /// follows from one may change the next: a quarantine, a decided match.
-pub(in crate::db) async fn accept(
+pub(crate) async fn accept(
     conn: &mut AnyConnection,
     uploads: Arc<[ChunkUpload]>,
 ) -> Result<Vec<Result<ChunkAccepted>>> {

@@ -24,7 +24,7 @@ struct WaitingRow {
 
 /// The audit for which who asks was drawn; for an auditor whom the operator trusts the oldest that nobody is
 /// at work on, or only a volunteer.
-pub(in crate::db) async fn work(
+pub(crate) async fn work(
     conn: &mut AnyConnection,
     run: &Run,
     request: &LeaseRequest,

@@ -31,7 +31,7 @@ const ACTOR: &str = "audits";
 const CONFIRMED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// Enters what an auditor's chunk says, and decides the audit if its job is complete.
-pub(in crate::db) async fn answer(
+pub(crate) async fn answer(
     conn: &mut AnyConnection,
     job: &JobRow,
     chunk: &ChunkDraft,

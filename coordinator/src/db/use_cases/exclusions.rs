@@ -45,7 +45,7 @@ struct Touched {
 
 /// Holds chunks or lets them go; those that are so already stay. A contributor may have very many:
 /// the number of statements does not grow with theirs.
-pub(in crate::db) async fn set(
+pub(crate) async fn set(
     conn: &mut AnyConnection,
     which: ChunkSelection,
     state: ChunkStatus,
@@ -76,7 +76,7 @@ pub(in crate::db) async fn set(
 }
 
 /// Enters that chunks are held or let go, and marks them.
-pub(in crate::db) async fn note(
+pub(crate) async fn note(
     conn: &mut AnyConnection,
     which: ChunkSelection,
     state: ChunkStatus,
@@ -258,7 +258,7 @@ struct HoldRecord {
     at: i64,
 }
 
-pub(in crate::db) async fn page(
+pub(crate) async fn page(
     conn: &mut AnyConnection,
     run: &RunName,
     after: i64,
@@ -294,7 +294,7 @@ pub(in crate::db) async fn page(
 }
 
 /// An operator's order on one chunk.
-pub(in crate::db) async fn hold_chunk(
+pub(crate) async fn hold_chunk(
     conn: &mut AnyConnection,
     chunk: ContentHash,
     order: HoldOrder,

@@ -23,11 +23,11 @@ use crate::db::use_cases::new_leases::speed;
 
 /// A heartbeat.
 #[derive(Debug, Clone)]
-pub(in crate::db) struct LeaseRenewal {
-    pub(in crate::db) user: UserId,
-    pub(in crate::db) job: JobId,
-    pub(in crate::db) heartbeat: Heartbeat,
-    pub(in crate::db) now: Timestamp,
+pub(crate) struct LeaseRenewal {
+    pub(crate) user: UserId,
+    pub(crate) job: JobId,
+    pub(crate) heartbeat: Heartbeat,
+    pub(crate) now: Timestamp,
 }
 
 /// A lease as its heartbeat needs it.
@@ -58,7 +58,7 @@ impl LeaseRow {
 }
 
 /// Extends the leases for which these were sent.
-pub(in crate::db) async fn extend(
+pub(crate) async fn extend(
     conn: &mut AnyConnection,
     renewals: Arc<[LeaseRenewal]>,
 ) -> Result<Vec<Result<HeartbeatReply>>> {

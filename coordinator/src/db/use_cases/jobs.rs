@@ -35,7 +35,7 @@ struct Assignment {
 }
 
 /// Hands out jobs to all who ask, as if they had asked one after the other.
-pub(in crate::db) async fn lease(
+pub(crate) async fn lease(
     conn: &mut AnyConnection,
     asked: Arc<[PendingLease]>,
 ) -> Result<Vec<Result<Option<Job>>>> {

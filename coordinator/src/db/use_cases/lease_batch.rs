@@ -21,7 +21,7 @@ use crate::db::use_cases::quarantine;
 use crate::db::use_cases::quotas::OpenLeases;
 
 /// The ledger as the requests of one batch see it. Rows are cached by run.
-pub(in crate::db) struct LeaseBatch {
+pub(crate) struct LeaseBatch {
     open_leases: OpenLeases,
     quarantined: HashSet<i64>,
     runs: HashMap<Option<RunName>, Arc<[Run]>>,
@@ -35,10 +35,7 @@ pub(in crate::db) struct LeaseBatch {
 }
 
 impl LeaseBatch {
-    pub(in crate::db) async fn open(
-        conn: &mut AnyConnection,
-        asked: &[PendingLease],
-    ) -> Result<Self> {
+    pub(crate) async fn open(conn: &mut AnyConnection, asked: &[PendingLease]) -> Result<Self> {
         let mut users: Vec<i64> = asked.iter().map(|asked| asked.request.user.0).collect();
         users.sort_unstable();
         users.dedup();
@@ -55,18 +52,18 @@ impl LeaseBatch {
     }
 
     /// Why somebody gets nothing.
-    pub(in crate::db) fn refusal(&self, asked: &PendingLease) -> Option<DbError> {
+    pub(crate) fn refusal(&self, asked: &PendingLease) -> Option<DbError> {
         self.open_leases
             .refusal(&asked.request, asked.milliseconds())
     }
 
     /// Whether the last order on the contributor was a quarantine.
-    pub(in crate::db) fn is_quarantined(&self, request: &LeaseRequest) -> bool {
+    pub(crate) fn is_quarantined(&self, request: &LeaseRequest) -> bool {
         self.quarantined.contains(&request.user.0)
     }
 
     /// The run of this name, if there is one, or all that are open, the newest first.
-    pub(in crate::db) async fn runs(
+    pub(crate) async fn runs(
         &mut self,
         conn: &mut AnyConnection,
         name: Option<&RunName>,
@@ -82,7 +79,7 @@ impl LeaseBatch {
 
     /// How things stand in a run for one worker: for a while after a promotion its network for
     /// training is what was best before.
-    pub(in crate::db) async fn stats(
+    pub(crate) async fn stats(
         &mut self,
         conn: &mut AnyConnection,
         run: &Run,
@@ -112,16 +109,12 @@ impl LeaseBatch {
     }
 
     /// Whether audits of a run's chunks wait for somebody, or are being made.
-    pub(in crate::db) async fn any_audit(
-        &mut self,
-        conn: &mut AnyConnection,
-        run: i64,
-    ) -> Result<bool> {
+    pub(crate) async fn any_audit(&mut self, conn: &mut AnyConnection, run: i64) -> Result<bool> {
         cached(&mut self.audits, run, audits::any_planned(conn, run)).await
     }
 
     /// Open matches of a run, gates first, then the oldest.
-    pub(in crate::db) async fn matches(
+    pub(crate) async fn matches(
         &mut self,
         conn: &mut AnyConnection,
         run: i64,
@@ -131,7 +124,7 @@ impl LeaseBatch {
     }
 
     /// Takes a job that was handed out, and lets the next one see what it has changed.
-    pub(in crate::db) fn take(&mut self, entry: NewLease) {
+    pub(crate) fn take(&mut self, entry: NewLease) {
         let asked = &entry.asked;
         let lease_ms = i64::from(entry.lease_seconds) * 1000;
         let (user, worker) = (asked.request.user.0, asked.request.request.worker.clone());
@@ -154,7 +147,7 @@ impl LeaseBatch {
     }
 
     /// Enters the jobs that were handed out so far.
-    pub(in crate::db) async fn enter(&mut self, conn: &mut AnyConnection) -> Result<()> {
+    pub(crate) async fn enter(&mut self, conn: &mut AnyConnection) -> Result<()> {
         new_leases::enter(conn, &mut self.entries).await
     }
 }

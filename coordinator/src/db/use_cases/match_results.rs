@@ -26,7 +26,7 @@ struct End {
 }
 
 /// Adds pairs to an open match and ends it if they do. The match's new state is told.
-pub(in crate::db) async fn count_pairs(
+pub(crate) async fn count_pairs(
     conn: &mut AnyConnection,
     mut m: Match,
     completed: &Completed,
@@ -95,7 +95,7 @@ async fn judge(conn: &mut AnyConnection, run: &Run, m: &Match) -> Result<Option<
 }
 
 /// Ends an open gate match whose candidate is rejected whatever its games say.
-pub(in crate::db) async fn reject(
+pub(crate) async fn reject(
     conn: &mut AnyConnection,
     run: &Run,
     mut m: Match,
@@ -145,7 +145,7 @@ fn add(tally: &mut Tally, added: &Tally) {
     }
 }
 
-pub(in crate::db) async fn store_tally(conn: &mut AnyConnection, m: &Match) -> Result<()> {
+pub(crate) async fn store_tally(conn: &mut AnyConnection, m: &Match) -> Result<()> {
     let [p0, p1, p2, p3, p4] = m.tally.pairs.counts.map(count);
     sqlx::query(
         "UPDATE matches SET wins = $2, draws = $3, losses = $4, pairs_0 = $5, pairs_1 = $6,

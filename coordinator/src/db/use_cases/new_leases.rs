@@ -16,39 +16,36 @@ use crate::db::types::LeaseRequest;
 
 /// A request for a job, and when it came.
 #[derive(Clone)]
-pub(in crate::db) struct PendingLease {
-    pub(in crate::db) request: LeaseRequest,
-    pub(in crate::db) now: Timestamp,
+pub(crate) struct PendingLease {
+    pub(crate) request: LeaseRequest,
+    pub(crate) now: Timestamp,
 }
 
 impl PendingLease {
-    pub(in crate::db) fn milliseconds(&self) -> i64 {
+    pub(crate) fn milliseconds(&self) -> i64 {
         self.now.as_millisecond()
     }
 }
 
 /// A job that was handed out.
-pub(in crate::db) struct NewLease {
-    pub(in crate::db) run: i64,
-    pub(in crate::db) match_id: Option<i64>,
-    pub(in crate::db) asked: PendingLease,
-    pub(in crate::db) id: JobId,
-    pub(in crate::db) kind: WorkKind,
-    pub(in crate::db) games: u32,
-    pub(in crate::db) lease_seconds: u32,
-    pub(in crate::db) seed: Seed,
+pub(crate) struct NewLease {
+    pub(crate) run: i64,
+    pub(crate) match_id: Option<i64>,
+    pub(crate) asked: PendingLease,
+    pub(crate) id: JobId,
+    pub(crate) kind: WorkKind,
+    pub(crate) games: u32,
+    pub(crate) lease_seconds: u32,
+    pub(crate) seed: Seed,
     /// Of its networks the first.
-    pub(in crate::db) network: Option<NetworkNumber>,
+    pub(crate) network: Option<NetworkNumber>,
     /// Its work as the ledger keeps it, and what that names.
-    pub(in crate::db) reference: WorkReference,
-    pub(in crate::db) named: Named,
+    pub(crate) reference: WorkReference,
+    pub(crate) named: Named,
 }
 
 /// Enters these leases, and forgets them.
-pub(in crate::db) async fn enter(
-    conn: &mut AnyConnection,
-    entries: &mut Vec<NewLease>,
-) -> Result<()> {
+pub(crate) async fn enter(conn: &mut AnyConnection, entries: &mut Vec<NewLease>) -> Result<()> {
     let named = entries.iter_mut().flat_map(|entry| entry.named.drain(..));
     let named: HashMap<_, _> = named.collect();
     lease_work::enter(conn, &named).await?;
@@ -130,7 +127,7 @@ async fn enter_workers(conn: &mut AnyConnection, entries: &[&NewLease]) -> Resul
 const IMPOSSIBLE: f64 = 1e9;
 
 /// A reported speed, or 0, which is unknown, if it can be none: pages show the sum of all.
-pub(in crate::db) fn speed(reported: f32) -> f64 {
+pub(crate) fn speed(reported: f32) -> f64 {
     let speed = f64::from(reported);
     if (0.0..IMPOSSIBLE).contains(&speed) {
         speed

@@ -18,14 +18,14 @@ use crate::db::trust::{ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::use_cases::exclusions;
 
 /// Whether the last order on this contributor was a quarantine.
-pub(in crate::db) async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
+pub(crate) async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
     Ok(last_order(conn, user)
         .await?
         .is_some_and(|order| order.quarantined != 0))
 }
 
 /// Those of the contributors on whom the last order was a quarantine.
-pub(in crate::db) async fn among(conn: &mut AnyConnection, users: &[i64]) -> Result<HashSet<i64>> {
+pub(crate) async fn among(conn: &mut AnyConnection, users: &[i64]) -> Result<HashSet<i64>> {
     if users.is_empty() {
         return Ok(HashSet::new());
     }
@@ -71,7 +71,7 @@ async fn is_held(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
 /// Carries out an operator's order on a contributor. One to clear somebody of whom nothing is held
 /// does nothing, is not noted, and has no effects. Of somebody who is cleared audits go on where the
 /// quarantine has ended them, and `chance` draws some of the chunks that came in meanwhile.
-pub(in crate::db) async fn order_by_name(
+pub(crate) async fn order_by_name(
     conn: &mut AnyConnection,
     name: String,
     order: HoldOrder,
@@ -105,7 +105,7 @@ pub(in crate::db) async fn order_by_name(
 
 /// Quarantines a contributor, so that all of its chunks are held and none is audited any more, or
 /// clears it, so that none is held. An order that would change nothing is not recorded.
-pub(in crate::db) async fn order(
+pub(crate) async fn order(
     conn: &mut AnyConnection,
     user: UserId,
     order: HoldOrder,
@@ -139,7 +139,7 @@ pub(in crate::db) async fn order(
 }
 
 /// The quarantine that stands, if one does.
-pub(in crate::db) async fn standing(
+pub(crate) async fn standing(
     conn: &mut AnyConnection,
     user: UserId,
 ) -> Result<Option<QuarantineInfo>> {

@@ -17,7 +17,7 @@ const LONGEST_WAIT_MS: i64 = 60_000;
 
 /// Leases that are out, of contributors who ask for more.
 #[derive(Default)]
-pub(in crate::db) struct OpenLeases(HashMap<i64, Contributor>);
+pub(crate) struct OpenLeases(HashMap<i64, Contributor>);
 
 #[derive(Default)]
 struct Contributor {
@@ -38,10 +38,7 @@ struct Row {
 
 impl OpenLeases {
     /// What those who ask hold, as far as quotas limit it.
-    pub(in crate::db) async fn by(
-        conn: &mut AnyConnection,
-        asked: &[PendingLease],
-    ) -> Result<Self> {
+    pub(crate) async fn by(conn: &mut AnyConnection, asked: &[PendingLease]) -> Result<Self> {
         let mut users: Vec<i64> = asked
             .iter()
             .filter(|asked| asked.request.quotas != LeaseQuotas::default())
@@ -70,7 +67,7 @@ impl OpenLeases {
     }
 
     /// Counts leases of one worker more, the first of which ends at `first`.
-    pub(in crate::db) fn add(&mut self, user: i64, worker: String, leases: i64, first: i64) {
+    pub(crate) fn add(&mut self, user: i64, worker: String, leases: i64, first: i64) {
         let contributor = self.0.entry(user).or_default();
         contributor.leases += leases;
         *contributor.of_workers.entry(worker).or_default() += leases;
@@ -78,7 +75,7 @@ impl OpenLeases {
     }
 
     /// Refuses who holds too many leases already.
-    pub(in crate::db) fn refusal(&self, request: &LeaseRequest, now: i64) -> Option<DbError> {
+    pub(crate) fn refusal(&self, request: &LeaseRequest, now: i64) -> Option<DbError> {
         let held = self.0.get(&request.user.0)?;
         let worker = held.of_workers.get(&request.request.worker);
         let over = |held: i64, most: Option<u32>| most.filter(|most| held >= i64::from(*most));

@@ -12,7 +12,7 @@ use crate::db::models::{tokens, users};
 use crate::db::types::UserDraft;
 use crate::tokens::TokenHash;
 
-pub(in crate::db) async fn create(
+pub(crate) async fn create(
     conn: &mut AnyConnection,
     draft: UserDraft,
     actor: String,
@@ -48,7 +48,7 @@ struct Terms {
 }
 
 /// Creates a user by an invitation.
-pub(in crate::db) async fn redeem(
+pub(crate) async fn redeem(
     conn: &mut AnyConnection,
     user: UserDraft,
     invitation: TokenHash,

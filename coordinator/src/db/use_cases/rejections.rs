@@ -14,7 +14,7 @@ use crate::db::types::Rejection;
 use crate::db::use_cases::match_results;
 
 /// Rejects a candidate; its gate match ends if it is open, and the next candidate's begins.
-pub(in crate::db) async fn reject(
+pub(crate) async fn reject(
     conn: &mut AnyConnection,
     run: RunName,
     rejection: Rejection,

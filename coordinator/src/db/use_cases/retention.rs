@@ -14,7 +14,7 @@ const WORKERS: i64 = 1000;
 
 /// Looks at some of the jobs without games whose leases ended before a moment, the first after a
 /// place, and removes those to which nothing refers: a match still names who has its pairs.
-pub(in crate::db) async fn jobs(
+pub(crate) async fn jobs(
     conn: &mut AnyConnection,
     before: Timestamp,
     after: Option<JobCursor>,
@@ -53,7 +53,7 @@ pub(in crate::db) async fn jobs(
 
 /// Removes some of the workers that were not heard since a moment, and tells how many. Who was heard
 /// last of a contributor stays: it is when the contributor was.
-pub(in crate::db) async fn workers(conn: &mut AnyConnection, before: Timestamp) -> Result<u64> {
+pub(crate) async fn workers(conn: &mut AnyConnection, before: Timestamp) -> Result<u64> {
     let done = sqlx::query(
         "DELETE FROM workers WHERE (user_id, name) IN (SELECT w.user_id, w.name FROM workers w
            JOIN (SELECT user_id, max(last_seen) AS heard FROM workers GROUP BY user_id) AS newest

@@ -14,7 +14,7 @@ use crate::db::types::Rollback;
 
 /// Demotes what was promoted after a network and makes that best, if best is still what it was taken
 /// for.
-pub(in crate::db) async fn roll_back(
+pub(crate) async fn roll_back(
     conn: &mut AnyConnection,
     run: RunName,
     rollback: Rollback,

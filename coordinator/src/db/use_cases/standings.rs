@@ -16,14 +16,14 @@ use crate::trust::rate::{PROBATION, full_audit_share};
 const HELD: i64 = 20;
 
 /// What audits have shown of the contributor of this name.
-pub(in crate::db) async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<TrustInfo> {
+pub(crate) async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<TrustInfo> {
     let user = UserId(users::id_of(conn, name).await?);
     of(conn, user).await
 }
 
 /// Contributors with what was found of them: those with held chunks first, then those who drift,
 /// then those who failed audits, then the rest by name.
-pub(in crate::db) async fn worst(
+pub(crate) async fn worst(
     conn: &mut AnyConnection,
     limit: u32,
     now: Timestamp,

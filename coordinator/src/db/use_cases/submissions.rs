@@ -18,7 +18,7 @@ use crate::db::types::{AnchorDraft, CANDIDATES, ExportDraft, NetworkDraft};
 
 /// Enters a network, unless the run has it: as the first, as an anchor, as a candidate for a gate, or
 /// as best where the run has no gate.
-pub(in crate::db) async fn submit(
+pub(crate) async fn submit(
     conn: &mut AnyConnection,
     draft: NetworkDraft,
     now: Timestamp,
@@ -97,7 +97,7 @@ fn initial_status(run: &Run, anchor: Option<&AnchorDraft>) -> Result<NetworkStat
 }
 
 /// Refuses a network that would be a candidate too many.
-pub(in crate::db) async fn must_have_room(
+pub(crate) async fn must_have_room(
     conn: &mut AnyConnection,
     run: &RunName,
     network: &ContentHash,
@@ -184,7 +184,7 @@ async fn insert(
 }
 
 /// Enters an export. A network has one in each format, the first.
-pub(in crate::db) async fn add_export(
+pub(crate) async fn add_export(
     conn: &mut AnyConnection,
     draft: ExportDraft,
     now: Timestamp,

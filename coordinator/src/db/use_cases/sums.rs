@@ -67,10 +67,7 @@ impl Sums {
 }
 
 /// Moves the sums of jobs, runs, networks and contributors.
-pub(in crate::db) async fn add_up(
-    conn: &mut AnyConnection,
-    entered: &[&AcceptedChunk<'_>],
-) -> Result<()> {
+pub(crate) async fn add_up(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -> Result<()> {
     let mut sums = Sums::default();
     for entered in entered {
         sums.add(entered);

@@ -14,10 +14,7 @@ use crate::db::types::GameFilter;
 use crate::openings::OpeningFilter;
 
 /// Games of a filter, newest first.
-pub(in crate::db) async fn list(
-    conn: &mut AnyConnection,
-    filter: &GameFilter,
-) -> Result<Vec<GameInfo>> {
+pub(crate) async fn list(conn: &mut AnyConnection, filter: &GameFilter) -> Result<Vec<GameInfo>> {
     let run = match &filter.run {
         Some(run) => Some(runs::id_of(conn, run).await?),
         None => None,

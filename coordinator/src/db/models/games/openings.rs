@@ -17,7 +17,7 @@ pub(super) fn code(opening: Option<Opening>) -> &'static str {
 }
 
 /// The newest chunk with games whose opening was not looked for, or the newest before one.
-pub(in crate::db) async fn next_unnamed(
+pub(crate) async fn next_unnamed(
     conn: &mut AnyConnection,
     before: Option<ChunkPlace>,
 ) -> Result<Option<(ChunkPlace, ContentHash)>> {
@@ -33,7 +33,7 @@ pub(in crate::db) async fn next_unnamed(
 }
 
 /// Enters the openings of a chunk's games, in their order, where they are missing.
-pub(in crate::db) async fn set_openings(
+pub(crate) async fn set_openings(
     conn: &mut AnyConnection,
     chunk: ChunkPlace,
     openings: Arc<[Option<Opening>]>,
