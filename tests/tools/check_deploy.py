@@ -255,7 +255,7 @@ def metrics_port():
 def check_proxies(documents, images):
     """Where proxies find the coordinator, and whether they let through what it takes."""
     check_port(CONTAINERFILE, images.last("coordinator", "EXPOSE"), images)
-    largest = 1 << int(re.search(r"MAX_FILE_BYTES: u64 = 1 << (\d+)", (ROOT / "common/src/network/file.rs").read_text())[1])
+    largest = 1 << int(re.search(r"MAX_FILE_BYTES: u64 = 1 << (\d+)", (ROOT / "common/src/network/file/mod.rs").read_text())[1])
     services = documents[DEPLOY / "compose/replicated.yaml"][0]["services"]
     for path in [*DEPLOY.rglob("Caddyfile"), DEPLOY / "proxy/nginx.conf", KUBERNETES / "coordinator/ingress.yaml"]:
         text = path.read_text()
@@ -330,7 +330,7 @@ def check_container(path, pod, container, kustomization, commands, images):
 
 def check_coordinator_times(path, pod, notice):
     drain = constant("coordinator/src/commands/serve/shutdown.rs", "DRAIN")
-    patience = constant("coordinator/src/commands/serve.rs", "PATIENCE")
+    patience = constant("coordinator/src/commands/serve/mod.rs", "PATIENCE")
     if pod["terminationGracePeriodSeconds"] <= notice + drain:
         complain(path, f"the coordinator may take {notice + drain} s to end")
     probe = pod["containers"][0]["startupProbe"]

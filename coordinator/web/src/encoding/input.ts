@@ -1,4 +1,4 @@
-// Input encodings: positions as planes, as docs/formats.md defines them and common/src/encoding/input.rs fills them.
+// Input encodings: positions as planes, as docs/formats.md defines them and common/src/encoding/input/mod.rs fills them.
 
 import type { Board } from "chessops/board";
 import { type Chess } from "chessops/chess";

@@ -128,5 +128,4 @@ pub fn execute(args: &WarmStartArgs, screen: &Screen, shutdown: &Shutdown) -> an
 }
 
 #[cfg(test)]
-#[path = "warm_start/tests.rs"]
 mod tests;

@@ -169,5 +169,4 @@ impl Work {
 }
 
 #[cfg(test)]
-#[path = "annotate/tests.rs"]
 mod tests;

@@ -102,5 +102,4 @@ fn one_a_game(rng: &mut ChaCha8Rng, count: usize, window: &Window) -> Vec<u64> {
 }
 
 #[cfg(test)]
-#[path = "sampler/tests.rs"]
 mod tests;
