@@ -8,10 +8,10 @@
 //! Behind the feature `command-line`.
 
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
 use console::{Term, measure_text_width};
 use indicatif::{MultiProgress, ProgressDrawTarget, TermLike};
+use parking_lot::Mutex;
 
 /// Looks a second at what there is to be drawn, at most.
 const DRAWN_PER_SECOND: u8 = 20;
@@ -76,7 +76,7 @@ impl<T: TermLike> Resizable<T> {
 
     /// Does this with the terminal. If it is gone, the drawing is lost.
     fn draw(&self, write: impl FnOnce(&T, &mut Drawn) -> io::Result<()>) {
-        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut drawn = self.drawn.lock();
         drop(write(&self.term, &mut drawn));
     }
 }
@@ -202,7 +202,7 @@ mod tests {
 
     impl Notes {
         fn take(&self) -> String {
-            std::mem::take(&mut self.0.sent.lock().unwrap())
+            std::mem::take(&mut self.0.sent.lock())
         }
     }
 
@@ -235,7 +235,7 @@ mod tests {
             if self.0.is_gone.load(Relaxed) {
                 return Err(io::Error::other("the terminal is gone"));
             }
-            self.0.sent.lock().unwrap().push_str(text);
+            self.0.sent.lock().push_str(text);
             Ok(())
         }
 

@@ -1,8 +1,7 @@
 //! Time, behind a trait so that tests move it by hand.
 
-use std::sync::Mutex;
-
 use jiff::{Timestamp, ToSpan as _};
+use parking_lot::Mutex;
 
 /// Tells the time.
 pub trait Clock: Send + Sync + 'static {
@@ -32,10 +31,7 @@ impl ManualClock {
 
     /// Moves the clock forward.
     pub fn advance_seconds(&self, seconds: i64) {
-        let mut now = self
-            .0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut now = self.0.lock();
         *now = now
             .saturating_add(seconds.seconds())
             .unwrap_or(Timestamp::MAX);
@@ -44,9 +40,6 @@ impl ManualClock {
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
-        *self
-            .0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        *self.0.lock()
     }
 }

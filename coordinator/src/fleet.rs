@@ -1,8 +1,7 @@
 //! How many workers there are, and when those ask again for which there is nothing to do.
 
-use std::sync::{Mutex, PoisonError};
-
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
@@ -42,14 +41,14 @@ impl Fleet {
     ///
     /// If the ledger does not answer.
     pub async fn heard(&self, db: &SharedDatabase, now: Timestamp) -> Result<u64> {
-        let known = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = *self.heard.lock();
         if let Some((at, workers)) = known
             && (SignedDuration::ZERO..FRESH).contains(&now.duration_since(at))
         {
             return Ok(workers);
         }
         let workers = db.workers(now - ACTIVE, 0).await?.all;
-        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, workers));
+        *self.heard.lock() = Some((now, workers));
         Ok(workers)
     }
 
@@ -72,7 +71,7 @@ impl Fleet {
     }
     /// The time until the next request that [`ASKS`] allows, which is taken by this.
     fn book(&self, now: Timestamp) -> SignedDuration {
-        let mut booked = self.booked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut booked = self.booked.lock();
         let ahead = booked.duration_since(now).max(SignedDuration::ZERO);
         let wait = ahead.saturating_add(BETWEEN).min(LONG);
         *booked = now.saturating_add(wait).unwrap_or(Timestamp::MAX);

@@ -3,9 +3,8 @@
 //! A few of each run are kept, in memory alone, for as long as something is heard of them. All that came is replayed
 //! before it is shown. The coordinators of a ledger tell each other by [events](crate::events).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use rookery_common::ids::{JobId, RunName};
 use rookery_common::protocol::boards::{LiveBoard, LivePosition, SharedBoard};
 use rookery_common::protocol::events::Event;
@@ -59,13 +58,9 @@ impl Shown {
 }
 
 impl LiveBoards {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The boards of a run.
     pub fn of(&self, run: &RunName, now: Timestamp) -> Vec<LiveBoard> {
-        let state = self.lock();
+        let state = self.0.lock();
         let fresh = state
             .boards
             .iter()
@@ -79,7 +74,7 @@ impl LiveBoards {
     /// An update that comes too soon after the last one is not taken. In a full run a board makes room for one of
     /// another contributor that has at least two fewer, and the oldest one after its turn for one that has none.
     pub fn take(&self, board: LiveBoard, now: Timestamp) -> bool {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         state.boards.retain(|shown| is_fresh(shown.heard, now));
         let boards = &mut state.boards;
         let is_same = |shown: &&mut Shown| shown.board.job == board.job;
@@ -104,14 +99,14 @@ impl LiveBoards {
 
     /// The board of a job as it was heard last.
     fn known(&self, job: JobId) -> Option<LiveBoard> {
-        let state = self.lock();
+        let state = self.0.lock();
         let known = state.boards.iter().find(|shown| shown.board.job == job);
         known.map(|shown| shown.board.clone())
     }
 
     /// Whether another job of this contributor may be looked up now.
     fn may_look_up(&self, contributor: &str, now: Timestamp) -> bool {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let look_ups = &mut state.look_ups;
         look_ups.retain(|(_, at)| is_within(OWN_LOOK_UP_EVERY, *at, now));
         let may = look_ups

@@ -9,10 +9,11 @@
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::protocol::jobs::Job;
 use rookery_common::protocol::runs::RunInfo;
@@ -112,7 +113,7 @@ impl JobMetadataCache {
     /// If the ledger does not answer.
     pub async fn runs(&self, db: &SharedDatabase) -> Result<Arc<Vec<RunInfo>>> {
         let known = {
-            let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            let runs = self.runs.lock();
             runs.clone()
         };
         if let Some((at, runs)) = known
@@ -121,14 +122,14 @@ impl JobMetadataCache {
             return Ok(runs);
         }
         let runs = Arc::new(db.runs().await?);
-        let mut known = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.runs.lock();
         *known = Some((Instant::now(), runs.clone()));
         Ok(runs)
     }
 
     /// Forgets what may have changed.
     pub fn forget(&self) {
-        *self.runs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.runs.lock() = None;
     }
 
     /// Adds the run's key and its networks' signatures to a job.
@@ -157,21 +158,13 @@ impl JobMetadataCache {
         key: &RunKey,
     ) -> Result<Option<Signature>> {
         let name = (run.clone(), network, key.clone());
-        let known = self
-            .signatures
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&name)
-            .cloned();
+        let known = self.signatures.lock().get(&name).cloned();
         if known.is_some() {
             return Ok(known);
         }
         let found = db.signature(run, &network, key).await?;
         if let Some(signature) = &found {
-            let mut known = self
-                .signatures
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.signatures.lock();
             if known.len() >= SIGNATURES {
                 known.clear();
             }

@@ -5,9 +5,9 @@
 //! there are two. Machines that are alike in everything cannot be told apart.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use rookery_common::ids::UserId;
 use rookery_common::protocol::jobs::JobRequest;
 
@@ -70,7 +70,7 @@ impl WorkerNames {
             backend: request.backend.name(),
             version: request.version.clone(),
         };
-        let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.0.lock();
         if names.len() >= MOST {
             names.clear();
         }

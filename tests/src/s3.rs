@@ -3,10 +3,10 @@
 use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use crate::mood::Mood;
@@ -101,7 +101,7 @@ impl S3 {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        *self.server() = Some(running);
+        *self.server.lock() = Some(running);
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl S3 {
     ///
     /// If it does not run.
     pub fn kill(&self) -> anyhow::Result<()> {
-        let running = self.server().take();
+        let running = self.server.lock().take();
         running.context("the S3 server is running")?.kill()
     }
 
@@ -126,9 +126,5 @@ impl S3 {
     /// If it cannot be told.
     pub fn set_mood(&self, mood: Mood) -> anyhow::Result<()> {
         mood.write(&self.mood())
-    }
-
-    fn server(&self) -> std::sync::MutexGuard<'_, Option<Running>> {
-        self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -10,9 +10,10 @@
 //! time. Failover never goes to less exact numbers, so that the numeric class of jobs in hand stays true.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rookery_common::ids::ContentHash;
 use rookery_engine::{Backend, BackendError, BackendInfo, Precision};
 
@@ -87,7 +88,7 @@ impl DevicePool {
 
     /// What a lane computes with, unless a network has to go elsewhere.
     pub fn backend(&self, lane: usize) -> Arc<dyn Backend> {
-        Arc::clone(self.first(&self.state(), lane, None))
+        Arc::clone(self.first(&self.state.lock(), lane, None))
     }
 
     /// What that is.
@@ -133,7 +134,7 @@ impl DevicePool {
         mut attempt: impl FnMut(&dyn Backend) -> Result<T, BackendError>,
     ) -> Result<(Arc<dyn Backend>, T), BackendError> {
         loop {
-            let backend = Arc::clone(self.first(&self.state(), lane, Some(network)));
+            let backend = Arc::clone(self.first(&self.state.lock(), lane, Some(network)));
             match attempt(&*backend) {
                 Ok(done) => return Ok((backend, done)),
                 Err(error @ BackendError::OutOfMemory(_)) => return Err(error),
@@ -155,7 +156,7 @@ impl DevicePool {
         network: ContentHash,
         error: BackendError,
     ) -> Result<(), BackendError> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let is_same = |one: &Arc<dyn Backend>| Arc::ptr_eq(one, backend);
         if !state.backends.iter().any(is_same) {
             return Ok(());
@@ -213,8 +214,7 @@ impl DevicePool {
         if self.gpu_share >= 1.0 || self.info(lane).is_cpu() {
             return compute();
         }
-        let turn = self.lanes[lane].turn.lock();
-        let _turn = turn.unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.lanes[lane].turn.lock();
         let begun = Instant::now();
         let done = compute();
         std::thread::sleep(idle_after(begun.elapsed(), self.gpu_share));
@@ -223,7 +223,7 @@ impl DevicePool {
 
     /// Gives back, for other programs, the memory that the devices keep for later.
     pub fn release_memory(&self) {
-        let backends = self.state().backends.clone();
+        let backends = self.state.lock().backends.clone();
         backends.iter().for_each(|backend| backend.release_memory());
     }
 
@@ -242,10 +242,6 @@ impl DevicePool {
         let best = state.candidates(network).min_by_key(rank);
         // One that refuses the network where all do: that fails, and so do the network's games.
         best.unwrap_or(&state.backends[0])
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

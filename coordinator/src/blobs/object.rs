@@ -7,7 +7,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -23,6 +23,7 @@ use object_store::{
     Attribute, Attributes, BackoffConfig, GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt as _,
     PutMode, PutOptions, RetryConfig,
 };
+use parking_lot::Mutex;
 use rookery_common::ids::ContentHash;
 
 use super::{BlobEntry, BlobError, BlobKind, BlobStore, ByteStream, Downloads, MARK, Marking, key};
@@ -147,7 +148,7 @@ impl ObjectBlobs {
 
     /// Whether a ping has written lately.
     fn wrote_lately(&self) -> bool {
-        let written = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let written = *self.written.lock();
         written.is_some_and(|at| at.elapsed() < WRITE_EVERY)
     }
 
@@ -364,7 +365,7 @@ impl BlobStore for ObjectBlobs {
             tried: format!("cannot write {path}"),
             source: to_io(error),
         })?;
-        *self.written.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.written.lock() = Some(Instant::now());
         Ok(())
     }
 }

@@ -12,10 +12,11 @@
 //! database, so that nothing is decided twice (`sql::dialect`). What was answered was synced to disk.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use rookery_common::ids::{JobId, RunName};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{HeartbeatReply, Job};
@@ -149,12 +150,8 @@ impl Database {
         connect::find(url, patience).await
     }
 
-    fn writing(&self) -> MutexGuard<'_, Option<Writing>> {
-        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn queues(&self) -> Result<Queues> {
-        let queues = self.writing().as_ref().map(|w| w.queues.clone());
+        let queues = self.writing.lock().as_ref().map(|w| w.queues.clone());
         queues.ok_or(DbError::Closed)
     }
 }
@@ -248,7 +245,7 @@ impl Database {
 
     /// Finishes what is queued and closes.
     pub async fn close(&self) {
-        let writing = self.writing().take();
+        let writing = self.writing.lock().take();
         if let Some(Writing { queues, ended }) = writing {
             drop(queues);
             if let Err(error) = ended.await {

@@ -6,8 +6,9 @@
 //! time: for everything else the ledger is asked.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::db::types::Principal;
 use crate::tokens::TokenHash;
@@ -33,27 +34,23 @@ struct Cache {
 pub(crate) struct Generation(u64);
 
 impl Principals {
-    fn cache(&self) -> MutexGuard<'_, Cache> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Who a token belongs to, if that is known.
     pub(crate) fn get(&self, token: &TokenHash) -> Option<Principal> {
-        let cache = self.cache();
+        let cache = self.0.lock();
         let (since, principal) = cache.entries.get(token)?;
         (since.elapsed() < FRESH).then(|| principal.clone())
     }
 
     /// Forgets who one token belongs to, because the ledger is asked at this moment.
     pub(crate) fn forget_one(&self, token: &TokenHash) -> Generation {
-        let mut cache = self.cache();
+        let mut cache = self.0.lock();
         cache.entries.remove(token);
         Generation(cache.generation)
     }
 
     /// Remembers what the ledger answered, unless something was changed since it was asked.
     pub(crate) fn keep(&self, token: &TokenHash, principal: &Principal, asked: Generation) {
-        let mut cache = self.cache();
+        let mut cache = self.0.lock();
         if cache.generation != asked.0 {
             return;
         }
@@ -67,7 +64,7 @@ impl Principals {
 
     /// Forgets everything, because something was changed.
     pub(crate) fn forget(&self) {
-        let mut cache = self.cache();
+        let mut cache = self.0.lock();
         cache.entries.clear();
         cache.generation += 1;
     }

@@ -6,8 +6,9 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Bytes that a permit stands for.
@@ -104,7 +105,7 @@ impl Taken {
         let Ok(permits) = u32::try_from(more) else {
             return false;
         };
-        let mut shares = self.room.shares();
+        let mut shares = self.room.shares.lock();
         let of_address = self.address.map(|address| {
             (
                 address,
@@ -127,18 +128,12 @@ impl Taken {
     }
 }
 
-impl Room {
-    fn shares(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, usize>> {
-        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Drop for Taken {
     fn drop(&mut self) {
         let Some(address) = self.address else {
             return;
         };
-        let mut shares = self.room.shares();
+        let mut shares = self.room.shares.lock();
         if let Some(units) = shares.get_mut(&address) {
             *units -= self.units;
             if *units == 0 {
@@ -192,6 +187,6 @@ mod tests {
         assert!(bodies.place(None, Some(SHORT)).hold(30 << 10));
         drop(one);
         assert!(upload(&bodies, Some("192.0.2.1")).hold(MIB / SHARE));
-        assert!(bodies.uploads.shares().is_empty());
+        assert!(bodies.uploads.shares.lock().is_empty());
     }
 }

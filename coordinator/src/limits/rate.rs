@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Keys that a limiter remembers at most; some 40 bytes each.
@@ -54,7 +54,7 @@ impl<K: Hash + Eq + Copy> RateLimiter<K> {
     pub fn take(&self, key: K, units: f64, now: Instant) -> Result<(), Duration> {
         let cost = Duration::from_secs_f64(units / self.rate.per_second);
         let burst = Duration::from_secs_f64(self.rate.burst / self.rate.per_second);
-        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut full_at = self.full_at.lock();
         let before = full_at.get(&key).map_or(now, |at| (*at).max(now));
         let ahead = before + cost.min(burst) - now;
         if let Some(wait) = ahead.checked_sub(burst).filter(|wait| !wait.is_zero()) {
@@ -68,7 +68,7 @@ impl<K: Hash + Eq + Copy> RateLimiter<K> {
     /// comes next waits until they are paid for.
     pub fn charge(&self, key: K, units: f64, now: Instant) {
         let cost = Duration::from_secs_f64(units / self.rate.per_second);
-        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut full_at = self.full_at.lock();
         let before = full_at.get(&key).map_or(now, |at| (*at).max(now));
         self.remember(&mut full_at, key, before + cost, now);
     }
@@ -76,7 +76,7 @@ impl<K: Hash + Eq + Copy> RateLimiter<K> {
     /// Gives back `units` that `key` has taken, as far as its bucket is not full.
     pub fn pay_back(&self, key: K, units: f64, now: Instant) {
         let cost = Duration::from_secs_f64(units / self.rate.per_second);
-        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut full_at = self.full_at.lock();
         if let Some(at) = full_at.get_mut(&key) {
             *at = at.checked_sub(cost).unwrap_or(now).max(now);
         }
@@ -183,7 +183,7 @@ mod tests {
         for key in 0..10_000 {
             // No key is refused for the requests of another.
             limiter.take(key, 1.0, start).unwrap();
-            assert!(limiter.full_at.lock().unwrap().len() <= 100);
+            assert!(limiter.full_at.lock().len() <= 100);
         }
         assert!(limiter.take(u32::MAX, 1.0, start).is_err());
         limiter

@@ -3,9 +3,10 @@
 //! A chunk is read once; what is told of its games stays in memory.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use rookery_common::chess::GameResult;
 use rookery_common::chunk::{Caps, ChunkError, ChunkReader, GameRecord};
 use rookery_common::ids::ContentHash;
@@ -73,26 +74,22 @@ impl Digests {
         let mut wanted = HashSet::new();
         let mut read = 0;
         for hash in games.iter().map(|game| game.chunk) {
-            if !wanted.insert(hash) || self.kept().chunks.contains_key(&hash) || read == READ {
+            if !wanted.insert(hash) || self.0.lock().chunks.contains_key(&hash) || read == READ {
                 continue;
             }
             read += 1;
             match of_chunk(state, &hash).await {
-                Ok(chunk) => self.kept().keep(hash, chunk),
+                Ok(chunk) => self.0.lock().keep(hash, chunk),
                 Err(error) => tracing::warn!(%hash, "A chunk's games are not told of: {error:#}"),
             }
         }
-        let kept = self.kept();
+        let kept = self.0.lock();
         let told = |info: GameInfo| {
             let chunk = kept.chunks.get(&info.chunk)?;
             let digest = chunk.get(info.place as usize)?.clone()?;
             Some(Digested { info, digest })
         };
         games.into_iter().filter_map(told).collect()
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

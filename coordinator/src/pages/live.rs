@@ -7,7 +7,7 @@
 //! [`SHARED`], so what comes then is new enough. A request that opens a page gets it as it is now.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
@@ -15,6 +15,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use super::address::Address;
@@ -56,10 +57,6 @@ impl Live {
         }
     }
 
-    fn slots(&self) -> MutexGuard<'_, HashMap<Key, Slot>> {
-        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Since when a page is being rendered or was.
     fn age(&self, begun: Timestamp) -> SignedDuration {
         self.clock.now().duration_since(begun)
@@ -67,7 +64,7 @@ impl Live {
 
     /// The page's rendering, a new one if there is none of a moment ago; none if there is no place.
     fn slot(&self, key: &Key) -> Option<Slot> {
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         slots.retain(|_, slot| (SignedDuration::ZERO..SHARED).contains(&self.age(slot.begun)));
         if let Some(slot) = slots.get(key) {
             return Some(slot.clone());
@@ -85,7 +82,7 @@ impl Live {
 
     /// Lets the next one who asks have the page rendered again.
     fn forget(&self, key: &Key, page: &Rendered) {
-        let mut slots = self.slots();
+        let mut slots = self.slots.lock();
         if slots
             .get(key)
             .is_some_and(|slot| Arc::ptr_eq(&slot.page, page))
@@ -258,7 +255,7 @@ mod tests {
             assert_eq!(site.renew(path).await.1, None);
             assert_eq!(site.rendered(), before + 2);
         }
-        assert!(site.live.slots().is_empty());
+        assert!(site.live.slots.lock().is_empty());
     }
 
     #[tokio::test]
@@ -268,10 +265,10 @@ mod tests {
             let answer = site.renew(&format!("/{number}")).await;
             assert_eq!(answer, (number.to_string(), None));
         }
-        assert_eq!(site.live.slots().len(), PAGES);
+        assert_eq!(site.live.slots.lock().len(), PAGES);
         site.clock.advance_seconds(2);
         site.renew("/main").await;
-        assert_eq!(site.live.slots().len(), 1);
+        assert_eq!(site.live.slots.lock().len(), 1);
     }
 
     #[test]

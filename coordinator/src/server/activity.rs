@@ -1,8 +1,9 @@
 //! Whether requests are being answered on a connection, and since when none is.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -31,19 +32,15 @@ impl Default for State {
 }
 
 impl Activity {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A request is being answered, until what this gives is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> Answering {
-        self.state().answering += 1;
+        self.state.lock().answering += 1;
         Answering(self.clone())
     }
 
     /// Since when no request is being answered, if none is.
     pub(super) fn idle_since(&self) -> Option<Instant> {
-        let state = self.state();
+        let state = self.state.lock();
         (state.answering == 0).then_some(state.since)
     }
 
@@ -61,13 +58,13 @@ impl Activity {
 
     /// Has the connection end, once it has answered what was asked.
     pub(super) fn ask_to_go(&self) {
-        self.state().leaving = true;
+        self.state.lock().leaving = true;
         self.asked.notify_one();
     }
 
     /// Whether it was asked.
     pub(super) fn is_leaving(&self) -> bool {
-        self.state().leaving
+        self.state.lock().leaving
     }
 
     /// Until it is to end.
@@ -82,7 +79,7 @@ pub(super) struct Answering(Arc<Activity>);
 
 impl Drop for Answering {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = self.0.state.lock();
         state.answering -= 1;
         state.since = Instant::now();
     }

@@ -4,9 +4,10 @@
 //! half's to end by themselves.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
@@ -67,7 +68,7 @@ impl ConnectionLimit {
         };
         self.next += 1;
         let activity = Arc::<Activity>::default();
-        lock(&self.taken).insert(self.next, activity.clone());
+        self.taken.lock().insert(self.next, activity.clone());
         ConnectionPermit {
             activity,
             number: self.next,
@@ -87,7 +88,7 @@ impl ConnectionLimit {
                  --connections, or the system's limit of open files."
             );
         }
-        let taken = lock(&self.taken);
+        let taken = self.taken.lock();
         let idle = taken.values().filter_map(|activity| {
             let since = activity.idle_since()?;
             let may_go = since.elapsed() >= MOMENT && !activity.is_leaving();
@@ -107,12 +108,8 @@ impl ConnectionLimit {
 
 impl Drop for ConnectionPermit {
     fn drop(&mut self) {
-        lock(&self.taken).remove(&self.number);
+        self.taken.lock().remove(&self.number);
     }
-}
-
-fn lock(taken: &Taken) -> MutexGuard<'_, HashMap<u64, Arc<Activity>>> {
-    taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -157,6 +154,6 @@ mod tests {
         drop(third);
         places.take().await;
         drop((first, fourth));
-        assert_eq!(lock(&places.taken).len(), 0);
+        assert_eq!(places.taken.lock().len(), 0);
     }
 }

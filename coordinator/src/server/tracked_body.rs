@@ -7,7 +7,7 @@
 //! task if the client has not taken in time what was given last, and the stream is reset.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use axum::response::Response;
 use bytes::{Buf as _, Bytes};
 use http_body::{Frame, SizeHint};
 use hyper::rt::Executor;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::activity::Answering;
@@ -36,17 +37,17 @@ struct Pace(Mutex<Option<Instant>>);
 
 impl Pace {
     fn given(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.0.lock() = Some(Instant::now());
     }
 
     fn taken(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.0.lock() = None;
     }
 
     /// Until a piece has waited for this time.
     async fn stalled(&self, limit: Duration) {
         loop {
-            let given = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let given = *self.0.lock();
             let until = given.unwrap_or_else(Instant::now) + limit;
             if until <= Instant::now() {
                 return;

@@ -1,9 +1,9 @@
 //! A strong chess engine as referee: started when it is first asked, one for each thread.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use rookery_common::chess::GameHistory;
 use rookery_common::params::EngineParams;
 use rookery_engine::Referee;
@@ -67,7 +67,7 @@ impl EngineReferee {
 
 impl Referee for EngineReferee {
     fn winner(&self, game: &GameHistory, params: &EngineParams) -> Option<Color> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         if state.failures >= FAILURES {
             return None;
         }

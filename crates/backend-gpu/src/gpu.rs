@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use rookery_engine::BackendError;
 
 use crate::adapter::{GpuAdapter, MATRIX_FEATURES, adapter};
@@ -223,5 +224,5 @@ fn note(fault: &Mutex<Option<String>>, message: String) {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    mutex.lock()
 }

@@ -6,9 +6,10 @@
 //! ```
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rookery_common::network::NetworkSpec;
 use rookery_engine::{BackendError, Batch, Evaluations, Evaluator as _};
 use serde::{Deserialize, Serialize};
@@ -121,7 +122,7 @@ impl KernelTuner {
         let Some(results) = &self.results else {
             return Vec::new();
         };
-        let tuned = results.tuned.lock().unwrap_or_else(PoisonError::into_inner);
+        let tuned = results.tuned.lock();
         let kernels = tuned.iter().map(|one| &one.kernels);
         kernels
             .filter(|one| (&one.adapter, &one.driver) == (&adapter.name, &adapter.driver))
@@ -149,7 +150,7 @@ impl KernelTuner {
         let Some(results) = wanted.filter(|_| variants.len() > 1) else {
             return load(variants[0]);
         };
-        let mut tuned = results.tuned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tuned = results.tuned.lock();
         let mut kernels = TunedKernels {
             adapter: adapter.name.clone(),
             driver: adapter.driver.clone(),

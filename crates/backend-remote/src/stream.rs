@@ -5,9 +5,10 @@
 
 use std::io::{self, Cursor, ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rustls::Connection;
 
 use crate::error::ConnectionError;
@@ -173,7 +174,7 @@ impl WriteHalf {
 }
 
 fn lock(session: &Session) -> MutexGuard<'_, Connection> {
-    session.lock().unwrap_or_else(PoisonError::into_inner)
+    session.lock()
 }
 
 /// Waits for bytes of the socket unless some are left; gives how many are there.

@@ -5,8 +5,8 @@
 //! stays without CUDA for the life of the process. The first convolution on a processor asks it, too.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use rookery_engine::DeviceChoice;
 use tch::{Cuda, Device, Kind, Tensor};
 
@@ -65,7 +65,7 @@ impl ComputeDevice {
             return None;
         };
         let turn = &TURNS[number % TURNS.len()];
-        Some(turn.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(turn.lock())
     }
 
     /// Gives back to a GPU, for other programs, the memory that libtorch keeps for its next tensors; a processor has

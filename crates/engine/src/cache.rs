@@ -9,7 +9,8 @@
 //! Answers are kept exactly as given, so that a game is the same with and without a cache.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use crate::evaluator::{Batch, Evaluations, Wdl};
 
@@ -139,21 +140,14 @@ impl EvaluationCache {
     /// Adds the answer for `key` to the end of `into`, if it is known.
     pub fn get(&self, key: CacheKey, into: &mut Evaluations) -> bool {
         self.lookups.fetch_add(1, Ordering::Relaxed);
-        let found = self
-            .shard(key)
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(key, into);
+        let found = self.shard(key).lock().get(key, into);
         self.hits.fetch_add(u64::from(found), Ordering::Relaxed);
         found
     }
 
     /// Keeps an answer.
     pub fn insert(&self, key: CacheKey, logits: &[f32], value: Wdl) {
-        let mut shard = self
-            .shard(key)
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut shard = self.shard(key).lock();
         shard.insert(key, logits, value);
     }
 

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, RwLock};
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::PrivateKeyDer;
@@ -71,7 +72,7 @@ impl ServerCertificate {
     /// What the next handshake works with.
     pub fn config(&self) -> Arc<ServerConfig> {
         let config = self.0.config.read();
-        config.unwrap_or_else(PoisonError::into_inner).clone()
+        config.clone()
     }
 
     /// Reads the files again. If that fails, the certificate in use stays.
@@ -83,10 +84,10 @@ impl ServerCertificate {
             config,
             changed,
         } = &*self.0;
-        *changed.lock().unwrap_or_else(PoisonError::into_inner) = changed_at(certificate, key);
+        *changed.lock() = changed_at(certificate, key);
         match read(certificate, key, protocols) {
             Ok(new) => {
-                *config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(new);
+                *config.write() = Arc::new(new);
                 tracing::info!("The TLS certificate was read again.");
             }
             Err(error) => tracing::error!(
@@ -99,11 +100,7 @@ impl ServerCertificate {
     /// Reads the files again if they have changed.
     pub fn reload_if_changed(&self) {
         let now = changed_at(&self.0.certificate, &self.0.key);
-        let seen = *self
-            .0
-            .changed
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let seen = *self.0.changed.lock();
         if now != seen {
             self.reload();
         }

@@ -7,8 +7,7 @@
 
 mod lessons;
 
-use std::sync::{Mutex, PoisonError};
-
+use parking_lot::Mutex;
 use rookery_backend_torch::{ComputeDevice, NetworkEvaluator, use_threads};
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
@@ -52,7 +51,7 @@ fn steps(trainer: &mut Trainer, batches: &[TrainBatch], rate: f64) -> Vec<Losses
 
 #[test]
 fn units_are_left_out_in_training_others_each_step_and_none_in_evaluation() {
-    let _alone = CHANCE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = CHANCE.lock();
     let batch = lessons(&spec(0.0), 32);
     let (mut dropping, mut whole) = (trainer(0.4), trainer(0.0));
     assert_eq!(evaluate(&dropping, &batch), evaluate(&whole, &batch));
@@ -76,7 +75,7 @@ fn units_are_left_out_in_training_others_each_step_and_none_in_evaluation() {
 
 #[test]
 fn training_with_dropout_resumes_to_the_same_bits() {
-    let _alone = CHANCE.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = CHANCE.lock();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.safetensors");
     let batches = [16, 9, 24, 16].map(|count| lessons(&spec(0.4), count));

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rookery_common::text::printable;
 
 use crate::launch::{Launch, locate};
@@ -117,7 +118,7 @@ impl Process {
     /// sentence; empty if there is none.
     pub(crate) fn said(&self) -> String {
         let _closed = self.errors_end.recv_timeout(LAST_WORDS);
-        let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        let errors = self.errors.lock();
         if errors.is_empty() {
             return String::new();
         }
@@ -215,7 +216,7 @@ fn remember(stderr: ChildStderr, errors: &Mutex<VecDeque<String>>) {
     let mut reader = BufReader::new(stderr);
     while let Some(line) = line(&mut reader) {
         let Output::Line(line) = line else { continue };
-        let mut errors = errors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut errors = errors.lock();
         if errors.len() == KEPT_ERRORS {
             errors.pop_front();
         }

@@ -5,10 +5,10 @@
 //! is cut after the last row that is.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use rookery_common::chunk::Caps;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::ChunkRow;
@@ -70,10 +70,6 @@ impl LedgerSync {
             restored: None,
             lost: Mutex::new(BTreeSet::new()),
         }
-    }
-
-    fn lost(&self) -> MutexGuard<'_, BTreeSet<ContentHash>> {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The ledger's copy.
@@ -306,7 +302,7 @@ impl LedgerSync {
         if let Some(bytes) = self.chunks.get(row.hash)? {
             return Ok(Some(bytes));
         }
-        if self.lost().contains(&row.hash) {
+        if self.lost.lock().contains(&row.hash) {
             return Ok(None);
         }
         if row.bytes > Caps::default().compressed_bytes as u64 {
@@ -330,7 +326,7 @@ impl LedgerSync {
                 Ok(None)
             }
             Err(error @ CallError::Lost { .. }) => {
-                self.lost().insert(row.hash);
+                self.lost.lock().insert(row.hash);
                 tracing::error!(
                     "chunk {} is left out until the next start: {error}; \
                      `rookery-coordinator storage sweep` tells which files are missing",

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use rookery_common::protocol::runs::MetricPoint;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,7 +30,7 @@ pub struct Gauges(Arc<Mutex<BTreeMap<String, f64>>>);
 impl Gauges {
     /// Takes a point's values over, each under the name `rookery_trainer_KIND_NAME`.
     pub fn set(&self, kind: MetricKind, point: &MetricPoint) {
-        let mut gauges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gauges = self.0.lock();
         gauges.insert("rookery_trainer_step".to_owned(), point.step as f64);
         let kind = kind.name();
         for (name, value) in &point.values {
@@ -39,7 +40,7 @@ impl Gauges {
 
     /// All of them in Prometheus' text format.
     pub fn text(&self) -> String {
-        let gauges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let gauges = self.0.lock();
         let mut text = String::new();
         for (name, value) in gauges.iter() {
             // Writing to a string cannot fail.

@@ -1,9 +1,9 @@
 //! How far the download of a network is, for people who wait for it.
 
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::NetworkRef;
 
@@ -44,7 +44,7 @@ pub(super) struct Progress(Mutex<Option<Download>>);
 impl Progress {
     /// Where the download is now.
     pub(super) fn get(&self) -> Option<Download> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 
     /// A download begins, or goes on where `have` bytes are here already.
@@ -68,7 +68,7 @@ impl Progress {
     }
 
     fn set(&self, download: Option<Download>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = download;
+        *self.0.lock() = download;
     }
 }
 

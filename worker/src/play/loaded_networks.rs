@@ -4,8 +4,9 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use rookery_common::ids::ContentHash;
 use rookery_engine::{Backend, BackendError, EvaluationCache, LoadedNetwork};
 use rookery_model::{ModelError, Weights};
@@ -83,7 +84,7 @@ impl<K, T: ?Sized> Default for WeakMap<K, T> {
 impl<K: Eq + Hash, T: ?Sized> WeakMap<K, T> {
     /// The value of a key, made if it is not there. Concurrent callers wait, so that nothing is made twice.
     fn get_or<E>(&self, key: K, make: impl FnOnce() -> Result<Arc<T>, E>) -> Result<Arc<T>, E> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         known.retain(|_, one| one.strong_count() > 0);
         if let Some(one) = known.get(&key).and_then(Weak::upgrade) {
             return Ok(one);

@@ -6,8 +6,10 @@
 //! Paused: waits until all are paused, and ends it when it is dropped
 //! ```
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 use super::Order;
 
@@ -45,15 +47,15 @@ impl Paused {
     pub fn wait(&self, patience: Duration) -> bool {
         let PauseGate { state, changed } = &*self.0;
         let busy = |state: &mut State| state.busy > 0;
-        let waited = changed.wait_timeout_while(lock(state), patience, busy);
-        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = state.lock();
+        changed.wait_while_for(&mut state, busy, patience);
         state.busy == 0
     }
 }
 
 impl Drop for Paused {
     fn drop(&mut self) {
-        lock(&self.0.state).is_over = true;
+        self.0.state.lock().is_over = true;
         self.0.changed.notify_all();
     }
 }
@@ -86,24 +88,19 @@ impl PauseGate {
 
     /// Whether the pause is over.
     pub(super) fn is_over(&self) -> bool {
-        lock(&self.state).is_over
+        self.state.lock().is_over
     }
 
     /// Notes that a thread has let go of its networks.
     fn note(&self) {
-        lock(&self.state).busy -= 1;
+        self.state.lock().busy -= 1;
         self.changed.notify_all();
     }
 
     /// Says that the calling thread has let go of its networks, and waits for the end.
     pub(super) fn wait(&self) {
         self.note();
-        let state = lock(&self.state);
-        let paused = self.changed.wait_while(state, |state| !state.is_over);
-        drop(paused);
+        let mut state = self.state.lock();
+        self.changed.wait_while(&mut state, |state| !state.is_over);
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

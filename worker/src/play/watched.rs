@@ -3,8 +3,7 @@
 //! The thread that plays the game notes each of its plies; heartbeats take what is noted. Once a game is over and was
 //! taken, any thread of the job notes the next.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use parking_lot::Mutex;
 use rookery_common::chunk::{GameStart, PlyRecord};
 use rookery_common::protocol::boards::SharedBoard;
 use rookery_engine::GameInHand;
@@ -59,13 +58,9 @@ impl Noted {
 }
 
 impl Watched {
-    fn lock(&self) -> MutexGuard<'_, Option<Noted>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes how the watched game goes on, if it is among these, or one of these if none is watched.
     pub(super) fn note<'a>(&self, mut in_hand: impl Iterator<Item = GameInHand<'a>>) {
-        let mut noted = self.lock();
+        let mut noted = self.0.lock();
         match &mut *noted {
             Some(known) => {
                 if let Some(game) = in_hand.find(|game| game.index == known.index) {
@@ -82,7 +77,7 @@ impl Watched {
 
     /// Notes the end of a game, if it is the watched one.
     pub(super) fn note_end(&self, index: u32, plies: &[PlyRecord]) {
-        if let Some(known) = self.lock().as_mut().filter(|known| known.index == index) {
+        if let Some(known) = self.0.lock().as_mut().filter(|known| known.index == index) {
             known.go_on(plies);
             known.is_over = true;
         }
@@ -90,7 +85,7 @@ impl Watched {
 
     /// The watched game's newest moves.
     pub(super) fn board(&self) -> Option<SharedBoard> {
-        let mut noted = self.lock();
+        let mut noted = self.0.lock();
         let known = noted.as_ref()?;
         let board = SharedBoard::of(known.index, &known.start, &known.moves, known.value);
         if known.is_over {

@@ -1,8 +1,9 @@
 //! One short line in the log for each job that is taken; audits, which come in bursts, share one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::text::quantity;
 
@@ -38,7 +39,7 @@ impl JobLog {
 
     /// Adds audits to the burst; whether they are its first.
     fn add_audits(&self, games: usize) -> bool {
-        let mut audits = self.audits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut audits = self.audits.lock();
         let is_first = *audits == 0;
         *audits += games;
         is_first
@@ -46,7 +47,7 @@ impl JobLog {
 
     /// Ends a burst; gives its audits.
     fn take_audits(&self) -> usize {
-        std::mem::take(&mut *self.audits.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.audits.lock())
     }
 }
 

@@ -1,8 +1,8 @@
 //! What the coordinator wants the contributor to know: with jobs, and with answers to heartbeats.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rookery_common::text::printable;
 
 /// Notices of one answer that are shown, and their longest.
@@ -30,7 +30,7 @@ impl Notices {
     /// The notice as it may be shown, if it is new.
     fn add(&self, notice: &str) -> Option<String> {
         let notice = printable(notice, NOTICE_CHARS);
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.shown.lock();
         (shown.len() < SHOWN && shown.insert(notice.clone())).then_some(notice)
     }
 }

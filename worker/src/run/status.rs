@@ -1,9 +1,10 @@
 //! What is going on, in numbers and in lines that fit the terminal.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{ChunkReceipt, Job, WorkKind};
 use rookery_common::protocol::problem::Remedy;
@@ -89,7 +90,7 @@ impl Status {
 
     /// Counts an acknowledged chunk of a job of this kind.
     pub(super) fn count_upload(&self, kind: WorkKind, receipt: &ChunkReceipt) {
-        let mut uploaded = lock(&self.uploaded);
+        let mut uploaded = self.uploaded.lock();
         uploaded.chunks += 1;
         match kind {
             WorkKind::Audit => uploaded.audits += u64::from(receipt.games),
@@ -101,7 +102,7 @@ impl Status {
 
     /// What was acknowledged since the start.
     pub(super) fn uploaded(&self) -> Uploaded {
-        *lock(&self.uploaded)
+        *self.uploaded.lock()
     }
 
     /// Notes how an attempt to send a chunk ended.
@@ -116,7 +117,7 @@ impl Status {
 
     /// Names the job that was begun last.
     pub(super) fn set_job(&self, job: &Job) {
-        *lock(&self.job) = Some(JobWords {
+        *self.job.lock() = Some(JobWords {
             run: job.run.to_string(),
             work: format!("{} {}", job.work.kind().name(), networks(job).join(" vs ")),
         });
@@ -124,17 +125,17 @@ impl Status {
 
     /// Tells that no job is in hand.
     pub(super) fn clear_job(&self) {
-        *lock(&self.job) = None;
+        *self.job.lock() = None;
     }
 
     /// Shows that the program ends after this number of games.
     pub(super) fn set_left(&self, games: usize) {
-        *lock(&self.left) = Some(games);
+        *self.left.lock() = Some(games);
     }
 
     /// Tells when finished games are uploaded next.
     pub(super) fn set_next_upload(&self, pause: Duration) {
-        *lock(&self.next_upload) = Instant::now().checked_add(pause);
+        *self.next_upload.lock() = Instant::now().checked_add(pause);
     }
 
     /// Evaluations a second of late.
@@ -164,7 +165,7 @@ impl Status {
     /// What is played, or how many games the end still takes: in full, and without the run's name.
     fn now(&self) -> [String; 2] {
         let same = |text: String| [text.clone(), text];
-        match (*lock(&self.left), &*lock(&self.job)) {
+        match (*self.left.lock(), &*self.job.lock()) {
             (Some(0), _) => same("uploading, then ending".to_owned()),
             (Some(games), _) => same(format!("ending, {} left", quantity(games, "game"))),
             (None, Some(JobWords { run, work })) => [format!("{run} {work}"), work.clone()],
@@ -181,10 +182,10 @@ impl Status {
         if self.upload_fails.load(Relaxed) {
             return [format!(", finished {waits}"), waits.to_owned()];
         }
-        if lock(&self.left).is_some() {
+        if self.left.lock().is_some() {
             return [", the rest at the end".to_owned(), String::new()];
         }
-        let next = *lock(&self.next_upload);
+        let next = *self.next_upload.lock();
         let left = next.map(|next| next.saturating_duration_since(Instant::now()).as_secs());
         let full = match left {
             Some(seconds @ 0..120) => format!(", next within {seconds} s"),
@@ -271,10 +272,6 @@ fn fitting(mut texts: Vec<String>, columns: usize) -> String {
         .position(fits)
         .unwrap_or_else(|| texts.len().saturating_sub(1));
     texts.swap_remove(chosen)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What was computed since the start.
@@ -396,14 +393,14 @@ mod tests {
     /// The status of a fast machine that has played for long.
     fn busy() -> Status {
         let status = Status::new(Arc::default());
-        *lock(&status.job) = Some(JobWords {
+        *status.job.lock() = Some(JobWords {
             run: "main".into(),
             work: "match #1234 vs #1233".into(),
         });
         status.counters.games.store(1_234_567, Relaxed);
         status.evals.store(123_456.0_f64.to_bits(), Relaxed);
         status.positions.store(12_345.0_f64.to_bits(), Relaxed);
-        *lock(&status.uploaded) = Uploaded {
+        *status.uploaded.lock() = Uploaded {
             games: 123_456,
             audits: 12_345,
             chunks: 1_234,

@@ -1,7 +1,8 @@
 //! What the GUI says to a search that runs.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
 
 /// The wishes of the GUI about one `go`.
 #[derive(Debug, Default)]
@@ -22,31 +23,27 @@ pub(super) struct Wishes {
 impl Control {
     /// Asks for the end.
     pub(super) fn stop(&self) {
-        self.lock().stop = true;
+        self.wishes.lock().stop = true;
         self.changed.notify_all();
     }
 
     /// Says that the clock runs from now.
     pub(super) fn ponder_hit(&self, now: Instant) {
-        self.lock().ponder_hit.get_or_insert(now);
+        self.wishes.lock().ponder_hit.get_or_insert(now);
         self.changed.notify_all();
     }
 
     /// What was asked for so far.
     pub(super) fn wishes(&self) -> Wishes {
-        *self.lock()
+        *self.wishes.lock()
     }
 
     /// Waits until something is asked for that was not in `before`, or for `time`.
     pub(super) fn wait(&self, before: Wishes, time: Duration) {
-        let guard = self.lock();
+        let mut wishes = self.wishes.lock();
         let same =
             |now: &mut Wishes| now.stop == before.stop && now.ponder_hit == before.ponder_hit;
         // Woken or not, the caller looks again.
-        drop(self.changed.wait_timeout_while(guard, time, same));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Wishes> {
-        self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.changed.wait_while_for(&mut wishes, same, time);
     }
 }

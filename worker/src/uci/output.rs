@@ -1,7 +1,9 @@
 //! Lines to the GUI.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// Where lines go; shared by the threads, a line at a time.
 #[derive(Clone)]
@@ -15,7 +17,7 @@ impl Output {
 
     /// Sends a line at once. A GUI that listens no more will close the input, too.
     pub(super) fn line(&self, line: &str) {
-        let mut target = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut target = self.0.lock();
         let sent = writeln!(target, "{line}").and_then(|()| target.flush());
         if let Err(error) = sent {
             tracing::debug!(%error, "the GUI does not listen");

@@ -11,8 +11,9 @@
 //! version. Leases of earlier versions have the work itself in the column.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rookery_common::ids::{ContentHash, MatchId, Seed};
 use rookery_common::openings::OpeningBook;
 use rookery_common::protocol::audits::AuditedRules;
@@ -157,7 +158,7 @@ impl LeaseValues {
 }
 
 fn get<T>(cache: &Mutex<HashMap<ContentHash, Arc<T>>>, name: &ContentHash) -> Option<Arc<T>> {
-    let cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+    let cache = cache.lock();
     cache.get(name).cloned()
 }
 
@@ -167,7 +168,7 @@ fn keep<T>(
     name: ContentHash,
     value: Arc<T>,
 ) -> Arc<T> {
-    let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut cache = cache.lock();
     if cache.len() >= most {
         cache.clear();
     }

@@ -1,8 +1,9 @@
 //! Runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{LastReport, RunInfo, RunPatch, RunStatus};
@@ -72,7 +73,7 @@ static READ: Mutex<Vec<(String, Arc<RunParams>)>> = Mutex::new(Vec::new());
 const KEPT: usize = 16;
 
 fn parsed(text: &str) -> Result<Arc<RunParams>> {
-    let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);
+    let read = || READ.lock();
     let known = read()
         .iter()
         .find(|(known, _)| known == text)

@@ -3,10 +3,11 @@
 //! Up to a batch may always wait. Beyond that, who would wait too long is told so at once, and when to
 //! come again: its connection, and whatever its request holds in memory, are free meanwhile.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::db::error::{DbError, Result};
@@ -92,7 +93,7 @@ impl Load {
     }
 
     fn pace<T>(&self, ask: impl FnOnce(&mut Pace) -> T) -> T {
-        ask(&mut self.pace.lock().unwrap_or_else(PoisonError::into_inner))
+        ask(&mut self.pace.lock())
     }
 }
 

@@ -1,9 +1,10 @@
 //! The device of another machine behind the engine's [`Backend`].
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::jobs::Backend as NumericClass;
@@ -196,9 +197,7 @@ impl Remote {
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.connection.lock()
     }
 
     /// The connection. If it is lost, everybody waits here until it is there again or patience has ended, and then learns
@@ -326,7 +325,7 @@ pub(super) struct Place {
 impl RemoteNetwork {
     /// Where the network is; it is brought there if the server is another one than before.
     pub(super) fn place(&self) -> Result<Place, NetworkError> {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut place = self.place.lock();
         loop {
             let link = self.remote.link().map_err(NetworkError::Lost)?;
             if let Some(place) = &*place
@@ -352,8 +351,7 @@ impl RemoteNetwork {
 
     /// The network on the next device.
     pub(super) fn replacement(&self) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
-        let replacement = self.replacement.lock();
-        let mut replacement = replacement.unwrap_or_else(PoisonError::into_inner);
+        let mut replacement = self.replacement.lock();
         if let Some(network) = &*replacement {
             return Ok(Arc::clone(network));
         }
@@ -365,14 +363,14 @@ impl RemoteNetwork {
 
     /// Drops the network on the next device, but for threads that still use it.
     pub(super) fn drop_replacement(&self) {
-        let replacement = self.replacement.lock();
-        *replacement.unwrap_or_else(PoisonError::into_inner) = None;
+        let mut replacement = self.replacement.lock();
+        *replacement = None;
     }
 }
 
 impl Drop for RemoteNetwork {
     fn drop(&mut self) {
-        let place = self.place.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let place = self.place.get_mut();
         if let Some(place) = place {
             place.link.release(place.network);
         }
@@ -385,7 +383,7 @@ impl LoadedNetwork for RemoteNetwork {
     }
 
     fn precision(&self) -> Precision {
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = self.place.lock();
         let precision = place.as_ref().map(|place| place.precision);
         precision.unwrap_or(self.remote.info.precision)
     }

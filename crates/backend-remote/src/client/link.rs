@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::net::{Shutdown, TcpStream};
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rookery_common::ids::ContentHash;
 use rookery_engine::{Batch, Evaluations, Precision};
 
@@ -97,12 +98,6 @@ pub(super) enum NetworkError {
     Failed { passing: bool, why: String },
 }
 
-impl LinkState {
-    fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Link {
     /// Connects and greets; gives what the server offers, too.
     pub(super) fn open(device: &RemoteDevice) -> Result<(Self, Offer), ConnectionError> {
@@ -120,7 +115,7 @@ impl Link {
                 let why = read_all(&mut reader, &shared).to_string();
                 // Writes fail from now on.
                 let _ = socket.shutdown(Shutdown::Both);
-                shared.lock().lose(why);
+                shared.0.lock().lose(why);
             }
         })?;
         let link = Self {
@@ -134,12 +129,12 @@ impl Link {
 
     /// Why the connection is lost, if it is.
     pub(super) fn lost(&self) -> Option<String> {
-        self.shared.lock().lost.clone()
+        self.shared.0.lock().lost.clone()
     }
 
     fn write(&self, request: Request<'_>) -> Result<(), String> {
         let frame = request.to_frame();
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writer = self.writer.lock();
         writer.write_all(&frame).map_err(|error| {
             let why = self.lost().unwrap_or_else(|| error.to_string());
             self.close(&why);
@@ -149,7 +144,7 @@ impl Link {
 
     /// Gives the connection up for this reason.
     fn close(&self, why: &str) {
-        self.shared.lock().lose(why.to_owned());
+        self.shared.0.lock().lose(why.to_owned());
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
@@ -160,8 +155,7 @@ impl Link {
         hash: ContentHash,
         file: &[u8],
     ) -> Result<(u32, Precision), NetworkError> {
-        let turn = self.negotiation.lock();
-        let _turn = turn.unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.negotiation.lock();
         let length = file.len() as u64;
         let mut expected = self.expect_reply()?;
         self.write(Request::Network { hash, length })
@@ -196,7 +190,7 @@ impl Link {
     /// Allows the server one reply about a network. Call this before what the reply answers is written.
     fn expect_reply(&self) -> Result<Receiver<NetworkReply>, NetworkError> {
         let (to, expected) = channel();
-        let mut pending = self.shared.lock();
+        let mut pending = self.shared.0.lock();
         if let Some(why) = &pending.lost {
             return Err(NetworkError::Lost(why.clone()));
         }
@@ -239,7 +233,7 @@ impl Link {
             to: to.clone(),
         };
         let id = {
-            let mut pending = self.shared.lock();
+            let mut pending = self.shared.0.lock();
             if let Some(why) = &pending.lost {
                 return Err(why.clone());
             }
@@ -270,7 +264,7 @@ fn read_all(reader: &mut FrameReader, shared: &LinkState) -> ConnectionError {
         if let Err(error) = handed {
             return error;
         }
-        if shared.lock().is_stuck(Instant::now()) {
+        if shared.0.lock().is_stuck(Instant::now()) {
             return ConnectionError::Unanswered(ANSWER_TIME);
         }
     }
@@ -279,13 +273,13 @@ fn read_all(reader: &mut FrameReader, shared: &LinkState) -> ConnectionError {
 fn hand_out(reply: Reply<'_>, shared: &LinkState) -> Result<(), ConnectionError> {
     let unasked = || ConnectionError::protocol("an answer to nothing that was asked");
     let part = |id: u32| {
-        let mut pending = shared.lock();
+        let mut pending = shared.0.lock();
         pending.answered = Some(Instant::now());
         pending.parts.remove(&id).ok_or_else(unasked)
     };
     // Each reply uses up the one that was expected, so a server cannot fill this machine's memory with others.
     let about_network = |reply: NetworkReply| {
-        let to = shared.lock().network.take().ok_or_else(unasked)?;
+        let to = shared.0.lock().network.take().ok_or_else(unasked)?;
         let _ = to.send(reply);
         Ok(())
     };

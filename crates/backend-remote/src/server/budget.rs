@@ -1,6 +1,8 @@
 //! How many requests of one client may be in flight, and how many bytes.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
 
 /// Requests without a written answer, and the bytes of requests and answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,13 +37,12 @@ impl Budget {
 
     /// Waits until there is room. A single request may have any size.
     pub(super) fn acquire(self: &Arc<Self>, bytes: usize) -> Permit {
-        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         let is_full = |used: &mut InFlight| {
             let fits = used.requests < self.most.requests && used.bytes + bytes <= self.most.bytes;
             used.requests > 0 && !fits
         };
-        let used = self.freed.wait_while(used, is_full);
-        let mut used = used.unwrap_or_else(PoisonError::into_inner);
+        self.freed.wait_while(&mut used, is_full);
         used.requests += 1;
         used.bytes += bytes;
         Permit {
@@ -52,14 +53,13 @@ impl Budget {
 
     #[cfg(test)]
     pub(super) fn used(&self) -> InFlight {
-        *self.used.lock().unwrap()
+        *self.used.lock()
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let used = self.budget.used.lock();
-        let mut used = used.unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.budget.used.lock();
         used.requests -= 1;
         used.bytes -= self.bytes;
         self.budget.freed.notify_one();

@@ -41,7 +41,7 @@ pub(super) fn serve(socket: &Arc<TcpStream>, shared: &Arc<Shared>, number: u64) 
     let (read, mut writer) = open(socket, shared)?;
     let mut reader = FrameReader::new(read, limits.frame_time);
     greet(&mut writer, &mut reader, shared)?;
-    shared.open().has_greeted(number);
+    shared.open.lock().has_greeted(number);
     let Some(slot) = ClientSlot::take(&shared.clients, limits.clients) else {
         let why = format!("the device has {} clients already", limits.clients);
         return refuse(&mut writer, ConnectionError::Refused(why));
@@ -314,9 +314,9 @@ mod tests {
     use std::io::Write as _;
     use std::net::TcpListener;
     use std::num::NonZeroUsize;
-    use std::sync::Mutex;
     use std::sync::atomic::AtomicBool;
 
+    use parking_lot::Mutex;
     use rookery_backend_cpu::CpuBackend;
     use rookery_engine::Precision;
 

@@ -9,11 +9,12 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rookery_engine::Backend;
 use rookery_tls::ServerCertificate;
 
@@ -280,17 +281,13 @@ impl Drop for Server {
         if let Some(accepting) = self.accepting.take().filter(|_| woken.is_ok()) {
             let _ = accepting.join();
         }
-        for stream in self.shared.open().streams.values() {
+        for stream in self.shared.open.lock().streams.values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 }
 
-impl Shared {
-    fn open(&self) -> MutexGuard<'_, OpenConnections> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Shared {}
 
 /// Accepts connections until the server is dropped.
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
@@ -312,7 +309,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 fn begin(stream: TcpStream, from: SocketAddr, shared: &Arc<Shared>) -> io::Result<()> {
     let most = shared.options.limits.greetings;
     let stream = Arc::new(stream);
-    let number = shared.open().add(Arc::clone(&stream), most);
+    let number = shared.open.lock().add(Arc::clone(&stream), most);
     let thread = thread::Builder::new().name("device-client".to_owned());
     let of_thread = Arc::clone(shared);
     let spawned = thread.spawn(move || {
@@ -321,10 +318,10 @@ fn begin(stream: TcpStream, from: SocketAddr, shared: &Arc<Shared>) -> io::Resul
             Ok(()) => tracing::info!("{from} has left"),
             Err(error) => tracing::warn!("{from} was disconnected: {error}"),
         }
-        of_thread.open().remove(number);
+        of_thread.open.lock().remove(number);
     });
     if spawned.is_err() {
-        shared.open().remove(number);
+        shared.open.lock().remove(number);
     }
     spawned.map(drop)
 }

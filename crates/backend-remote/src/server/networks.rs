@@ -1,10 +1,11 @@
 //! Networks on the device, each loaded once for all its clients.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use parking_lot::Mutex;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_engine::{Backend, BackendError, LoadedNetwork, ParallelEvaluator};
@@ -85,13 +86,9 @@ impl Networks {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(ContentHash, Arc<ServedNetwork>)>> {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The network, if it is loaded.
     pub(super) fn find(&self, hash: ContentHash) -> Option<UsedNetwork> {
-        let mut loaded = self.lock();
+        let mut loaded = self.loaded.lock();
         let place = loaded.iter().position(|(known, _)| *known == hash)?;
         let found = loaded.remove(place);
         let used = UsedNetwork::new(Arc::clone(&found.1));
@@ -111,7 +108,7 @@ impl Networks {
             return Err(BackendError::Failed(what));
         }
         let (_, weights) = Weights::from_bytes(bytes)?;
-        let _turn = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = self.loading.lock();
         if let Some(known) = self.find(hash) {
             return Ok(known);
         }
@@ -123,14 +120,14 @@ impl Networks {
             weights.spec().shape()
         );
         let used = UsedNetwork::new(Arc::clone(&served));
-        self.lock().push((hash, served));
+        self.loaded.lock().push((hash, served));
         Ok(used)
     }
 
     /// Drops the networks that were not used for longest until there is room for one more.
     fn make_room(&self) -> Result<(), BackendError> {
         let most = self.options.limits.networks;
-        let mut loaded = self.lock();
+        let mut loaded = self.loaded.lock();
         while loaded.len() >= most {
             let unused = loaded
                 .iter()
@@ -175,7 +172,8 @@ impl Networks {
 
     /// Batches that wait, of all networks.
     pub(super) fn waiting(&self) -> usize {
-        self.lock()
+        self.loaded
+            .lock()
             .iter()
             .map(|(_, served)| served.queue.len())
             .sum()

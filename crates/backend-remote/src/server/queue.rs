@@ -1,10 +1,11 @@
 //! Batches of all clients of one network, gathered into full ones.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError};
 
 use super::Counters;
@@ -97,21 +98,17 @@ impl Queue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn client_came(&self) {
-        self.lock().clients += 1;
+        self.state.lock().clients += 1;
     }
 
     pub(super) fn client_left(&self) {
-        self.lock().clients -= 1;
+        self.state.lock().clients -= 1;
         self.changed.notify_all();
     }
 
     pub(super) fn push(&self, batch: WaitingBatch) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         // What is dropped here is answered by that.
         if !state.is_closed {
             state.waiting.push_back(batch);
@@ -120,7 +117,7 @@ impl Queue {
     }
 
     pub(super) fn close(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_closed = true;
         let dropped = std::mem::take(&mut state.waiting);
         drop(state);
@@ -130,13 +127,13 @@ impl Queue {
 
     /// Batches that wait.
     pub(super) fn len(&self) -> usize {
-        self.lock().waiting.len()
+        self.state.lock().waiting.len()
     }
 
     /// Takes batches that make a full one together, at least one. Waits for more no longer than its patience, and only
     /// while a client has none here. False once the queue is closed.
     fn take(&self, taken: &mut Vec<WaitingBatch>) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut deadline = None;
         loop {
             if state.is_closed {
@@ -144,8 +141,7 @@ impl Queue {
             }
             if state.waiting.is_empty() {
                 deadline = None;
-                let woken = self.changed.wait(state);
-                state = woken.unwrap_or_else(PoisonError::into_inner);
+                self.changed.wait(&mut state);
                 continue;
             }
             let deadline = *deadline.get_or_insert_with(|| Instant::now() + self.patience);
@@ -154,8 +150,7 @@ impl Queue {
             if is_full || left.is_zero() {
                 break;
             }
-            let woken = self.changed.wait_timeout(state, left);
-            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            self.changed.wait_for(&mut state, left);
         }
         let mut positions = 0;
         while let Some(next) = state.waiting.front() {

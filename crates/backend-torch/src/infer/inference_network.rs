@@ -1,7 +1,8 @@
 //! A network on a device, ready to be evaluated by any number of threads.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rookery_backend_cpu::PolicyCells;
 use rookery_common::network::NetworkSpec;
 use rookery_engine::Precision;
@@ -118,13 +119,13 @@ impl InferenceNetwork {
 
     /// What to compute with at present.
     pub(super) fn present(&self) -> Arc<Computation> {
-        Arc::clone(&self.state().present)
+        Arc::clone(&self.state.lock().present)
     }
 
     /// What to compute with where `failed` gave numbers that are not finite; none if there is nothing better. Threads
     /// that ask meanwhile wait, so that it is made once.
     pub(super) fn instead_of(&self, failed: &Arc<Computation>) -> Result<Option<Arc<Computation>>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !Arc::ptr_eq(&state.present, failed) {
             return Ok(Some(Arc::clone(&state.present)));
         }
@@ -140,10 +141,6 @@ impl InferenceNetwork {
             wider: None,
         };
         Ok(Some(found))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, Method, RequestBuilder, Response, Url, header};
@@ -258,10 +259,7 @@ impl Connection {
 
     /// The client for redirects of a coordinator in `from`.
     fn elsewhere(&self, from: Network) -> reqwest::Result<reqwest::Client> {
-        let mut clients = self
-            .elsewhere
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut clients = self.elsewhere.lock();
         if let Some(client) = clients.get(&from) {
             return Ok(client.clone());
         }

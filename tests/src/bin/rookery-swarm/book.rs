@@ -1,8 +1,8 @@
 //! What the swarm knows to be true: jobs that it was given, chunks that were acknowledged.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
 
+use parking_lot::Mutex;
 use rookery_common::ids::{ContentHash, JobId, MatchId};
 use rookery_common::protocol::jobs::{ChunkReceipt, Job, Work, WorkKind};
 
@@ -63,12 +63,7 @@ pub(crate) struct Book(Mutex<Accounts>);
 impl Book {
     /// Looks into the accounts or writes to them.
     pub(crate) fn with<T>(&self, work: impl FnOnce(&mut Accounts) -> T) -> T {
-        work(
-            &mut self
-                .0
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner),
-        )
+        work(&mut self.0.lock())
     }
 
     /// Notes a job that was handed out.

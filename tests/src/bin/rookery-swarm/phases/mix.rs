@@ -2,8 +2,10 @@
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::calls::Ground;
 use super::candidates::Submitter;
@@ -48,22 +50,16 @@ impl Ord for Due {
 struct Queue(Mutex<BinaryHeap<Due>>);
 
 impl Queue {
-    fn heap(&self) -> std::sync::MutexGuard<'_, BinaryHeap<Due>> {
-        self.0
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
     /// A worker whose time has come.
     fn due(&self) -> Option<Due> {
-        let mut heap = self.heap();
+        let mut heap = self.0.lock();
         let due = heap.peek().is_some_and(|first| first.at <= Instant::now());
         if due { heap.pop() } else { None }
     }
 
     /// Any worker with a chunk that was not acknowledged.
     fn take_sending(&self) -> Vec<Due> {
-        let workers = std::mem::take(&mut *self.heap());
+        let workers = std::mem::take(&mut *self.0.lock());
         workers
             .into_iter()
             .filter(|due| due.worker.is_sending())
@@ -77,7 +73,7 @@ pub(super) async fn run(swarm: &mut Swarm) -> anyhow::Result<(Record, Duration)>
     for index in 0..cli.workers {
         let habit = Habit::of(index, cli);
         let worker = Worker::new(index, cli.contributors, habit, cli.seed);
-        queue.heap().push(Due {
+        queue.0.lock().push(Due {
             at: Instant::now(),
             worker,
         });
@@ -150,7 +146,7 @@ async fn work(
             begun,
         };
         let at = worker.step(&mut turn).await?;
-        queue.heap().push(Due { at, worker });
+        queue.0.lock().push(Due { at, worker });
     }
     Ok(record)
 }
