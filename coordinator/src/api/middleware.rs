@@ -43,6 +43,16 @@ pub(super) async fn check_id(mut request: Request, next: Next) -> Response {
     next.run(request).await
 }
 
+/// Answers requests that may change something to the end, even if the client goes away in the middle: what was done is
+/// also told to listeners and charged to its sender, and the client keeps its place among the answers until then.
+pub(super) async fn finish(request: Request, next: Next) -> Response {
+    if request.method().is_safe() {
+        return next.run(request).await;
+    }
+    let answer = tokio::spawn(next.run(request)).await;
+    answer.unwrap_or_else(|error| ApiError::internal(&error).into_response())
+}
+
 fn id(request: &Request) -> &str {
     let id = request.headers().get(REQUEST_ID);
     id.and_then(|id| id.to_str().ok()).unwrap_or_default()

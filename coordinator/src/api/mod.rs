@@ -130,7 +130,7 @@ fn documented() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(document::head()).nest(API_PREFIX, api)
 }
 
-/// From the outside in: a request's identifier, who asks, its log span, its duration, whether it
+/// From the outside in: a request's identifier, its task, who asks, its log span, its duration, whether it
 /// is too much, panics, time limits, compression.
 fn with_layers(routes: Router, app: App) -> Router {
     let id = middleware::REQUEST_ID;
@@ -146,7 +146,9 @@ fn with_layers(routes: Router, app: App) -> Router {
                 .make_span_with(middleware::span)
                 .on_failure(middleware::broke_off),
         )
-        .layer(from_fn_with_state(app, middleware::identify));
+        .layer(from_fn_with_state(app, middleware::identify))
+        // Outside of what a task keeps for itself, such as the name of its request.
+        .layer(from_fn(middleware::finish));
     let routes = SECURITY_HEADERS
         .iter()
         .fold(routes, |routes, (name, value)| {

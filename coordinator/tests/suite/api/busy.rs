@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_common::protocol::runs::RunInfo;
 use tokio::time::timeout;
 
 use crate::support::app::TestApp;
+use crate::support::games::{chunk, selfplay};
 use crate::support::selfplay::started;
 
 #[tokio::test]
@@ -24,6 +26,27 @@ async fn games_are_shown_while_all_cores_verify() {
         let answer = timeout(Duration::from_secs(30), app.send(request)).await;
         assert_eq!(answer.unwrap().status(), StatusCode::OK, "{path}");
     }
+}
+
+#[tokio::test]
+async fn what_a_client_has_sent_before_it_hangs_up_is_taken_and_told() {
+    let app = started().await;
+    let job = app.lease(&app.alice).await;
+    let bytes = chunk(&job, &[selfplay(&job, 0, 2)]);
+    let mut events = app.app.events.subscribe();
+    let verifying = &app.app.verifying;
+    let mut busy = Vec::new();
+    while verifying.free() > 0 {
+        busy.push(verifying.next().await);
+    }
+    let upload = app.upload(&app.alice, &bytes);
+    let hung_up = timeout(Duration::from_millis(100), upload).await;
+    assert!(hung_up.is_err(), "nothing can be verified yet");
+    busy.clear();
+    let told = timeout(Duration::from_secs(30), events.recv()).await;
+    let event = told.unwrap().unwrap();
+    assert!(matches!(event, Event::Chunk { .. }), "{event:?}");
+    assert!(app.accepted(&app.alice, &bytes).await.duplicate);
 }
 
 #[tokio::test]
