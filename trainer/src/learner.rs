@@ -71,9 +71,9 @@ impl Learner {
     /// # Errors
     ///
     /// libtorch's error, or that the file cannot be written.
-    pub fn follow(self, params: &TrainingParams, scratch: &Path) -> Result<Self, TrainError> {
+    pub fn follow(&mut self, params: &TrainingParams, scratch: &Path) -> Result<(), TrainError> {
         if *params == self.params {
-            return Ok(self);
+            return Ok(());
         }
         self.save(scratch)?;
         let resumed = match Self::resume(scratch, params, self.compute) {
@@ -85,7 +85,8 @@ impl Learner {
         };
         // A scratch file that cannot be removed is overwritten the next time.
         drop(std::fs::remove_file(scratch));
-        resumed
+        *self = resumed?;
+        Ok(())
     }
 
     /// Grows the network to at least these blocks and filters; it computes what it did, and the optimiser

@@ -59,7 +59,7 @@ impl Session {
             others,
             ingest: ChunkIngest::new(store, capacity, HeldOut::share(settings.held_out)),
             checkpoints,
-            learner: Some(learner),
+            learner,
             log,
             _endpoint: endpoint,
             sender: MetricSender::start(around.client.clone()),

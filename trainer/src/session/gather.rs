@@ -72,7 +72,7 @@ impl Session {
             return Ok(());
         };
         let seed = self.state.seed;
-        let learner = self.learner()?;
+        let learner = &mut self.learner;
         let before = learner.spec().shape();
         let grown = learner.grow(blocks, filters, seed);
         if grown.with_context(|| format!("the {before} network cannot grow (training.grow)"))? {

@@ -115,7 +115,7 @@ pub struct Session {
     /// Games of others, with their share of every batch.
     others: (Window, f64),
     checkpoints: CheckpointFolder,
-    learner: Option<Learner>,
+    learner: Learner,
     state: State,
     log: MetricLog,
     _endpoint: Option<Endpoint>,
@@ -183,14 +183,9 @@ impl Session {
         }
     }
 
-    fn learner(&mut self) -> anyhow::Result<&mut Learner> {
-        self.learner.as_mut().ok_or_else(learner_is_lost)
-    }
-
     /// What the batches of the candidate in work are.
-    fn batches(&self) -> anyhow::Result<BatchPlan> {
-        let learner = self.learner.as_ref().ok_or_else(learner_is_lost)?;
-        Ok(BatchPlan::new(learner.spec(), &self.state.params))
+    fn batches(&self) -> BatchPlan {
+        BatchPlan::new(self.learner.spec(), &self.state.params)
     }
 
     /// Enters a phase and saves it.
@@ -200,7 +195,7 @@ impl Session {
     }
 
     fn save(&mut self) -> anyhow::Result<()> {
-        let learner = self.learner.as_ref().ok_or_else(learner_is_lost)?;
+        let learner = &self.learner;
         self.checkpoints
             .save(&self.state, |path| Ok(learner.save(path)?))
     }
@@ -229,17 +224,11 @@ impl Session {
 
     fn follow_params(&mut self, params: TrainingParams) -> anyhow::Result<()> {
         self.ingest.set_capacity(params.window.max);
-        if let Some(learner) = self.learner.take() {
-            let scratch = self.settings.dir.join("parameters-changed.net");
-            self.learner = Some(learner.follow(&params, &scratch)?);
-        }
+        let scratch = self.settings.dir.join("parameters-changed.net");
+        self.learner.follow(&params, &scratch)?;
         self.state.params = params;
         Ok(())
     }
-}
-
-fn learner_is_lost() -> anyhow::Error {
-    anyhow::anyhow!("the network in training was lost to an earlier error")
 }
 
 #[cfg(test)]

@@ -124,7 +124,7 @@ impl Session {
     async fn return_to_best(&mut self) -> anyhow::Result<()> {
         let (hash, weights) = fetch_best(&self.around.client).await?;
         let (params, compute) = (&self.state.params, self.settings.compute);
-        self.learner = Some(Learner::new(&weights, params, compute)?);
+        self.learner = Learner::new(&weights, params, compute)?;
         self.state.parent = hash;
         tracing::info!("training goes on from the best network, {}", hash.short());
         Ok(())

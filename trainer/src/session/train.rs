@@ -29,15 +29,15 @@ impl Session {
 
     fn take_steps(&mut self, training: &Training) -> anyhow::Result<Flow> {
         if training.done == 0 {
-            let (held_out, plan) = (self.ingest.validation(), self.batches()?);
-            survey(self.learner()?, &held_out, &plan)?;
+            let (held_out, plan) = (self.ingest.validation(), self.batches());
+            survey(&mut self.learner, &held_out, &plan)?;
         }
         let plan = self.step_plan(training)?;
         let mixture = self.mixture(training);
         let mut steps = plan.begin(&mixture, training.done..training.steps)?;
         let mut task = self.around.screen.task("training", training.steps);
         let (mut meter, mut saved) = (LossMeter::default(), Instant::now());
-        while let Some(report) = steps.step(self.learner()?)? {
+        while let Some(report) = steps.step(&mut self.learner)? {
             self.count(&report);
             meter.add(&report.losses, report.positions);
             if meter.steps() == LOG_EVERY || report.batch + 1 == training.steps {
@@ -73,7 +73,7 @@ impl Session {
     fn step_plan(&self, training: &Training) -> anyhow::Result<StepPlan> {
         let first_step = self.state.step.checked_sub(training.done);
         Ok(StepPlan {
-            plan: self.batches()?,
+            plan: self.batches(),
             sampler: Sampler {
                 seed: self.state.seed,
                 candidate: self.state.candidate,
@@ -118,14 +118,14 @@ impl Session {
     /// Measures the candidate on held-out positions and writes its file.
     fn finish(&mut self) -> anyhow::Result<()> {
         let held_out = self.ingest.validation();
-        let plan = self.batches()?;
-        if let Some(meter) = validate_candidate(self.learner()?, &held_out, &plan)? {
+        let plan = self.batches();
+        if let Some(meter) = validate_candidate(&mut self.learner, &held_out, &plan)? {
             tracing::info!("held out: {meter}");
             self.record(MetricKind::Validation, meter.validation())?;
         }
         let parent = self.state.parent;
         let bytes = self
-            .learner()?
+            .learner
             .export(Some(parent))
             .context("cannot export the candidate")?;
         let hash = ContentHash::of(&bytes);

@@ -97,7 +97,7 @@ fn new_parameters_are_followed() {
             optimizer,
             ..params()
         };
-        learner = learner.follow(&changed, &scratch).unwrap();
+        learner.follow(&changed, &scratch).unwrap();
         assert_eq!(learner.spec().training_step, 3);
         assert!(!scratch.exists());
     }
