@@ -14,10 +14,10 @@ use rookery_common::chess::{GameEnd, GameHistory, Termination};
 use rookery_common::chunk::{Effort, GameKind, GameRecord, GameStart, PlyRecord};
 use rookery_common::ids::Seed;
 use rookery_common::params::TrainingParams;
+use rookery_train::Trainer;
 use serde::Serialize;
 
 use crate::buffer::{Mixture, ReplayBuffer, StoredGame};
-use crate::learner::Learner;
 use crate::pipeline::{BatchPlan, Prefetcher, Sampled, Sampler, encode_batch};
 use crate::training_loop::DevicePrefetch;
 
@@ -56,12 +56,12 @@ pub struct Conditions {
 ///
 /// If the system gives no thread, or a step fails.
 pub fn measure(
-    learner: &mut Learner,
+    trainer: &mut Trainer,
     params: &TrainingParams,
     mixture: &Mixture,
     conditions: Conditions,
 ) -> anyhow::Result<Speeds> {
-    let plan = BatchPlan::new(learner.spec(), params);
+    let plan = BatchPlan::new(trainer.spec(), params);
     let source = Sampled {
         mixture: mixture.clone(),
         plan,
@@ -70,9 +70,9 @@ pub fn measure(
     let begin = || Prefetcher::start(source.clone(), 0..u64::MAX, conditions.threads);
     Ok(Speeds {
         pipeline_samples_per_s: pipeline(begin()?, conditions.time)?,
-        load_samples_per_s: load(learner, mixture, &plan, conditions.time)?,
-        step_samples_per_s: step(learner, mixture, &plan, conditions.time)?,
-        together_samples_per_s: together(learner, begin()?, conditions.time)?,
+        load_samples_per_s: load(trainer, mixture, &plan, conditions.time)?,
+        step_samples_per_s: step(trainer, mixture, &plan, conditions.time)?,
+        together_samples_per_s: together(trainer, begin()?, conditions.time)?,
     })
 }
 
@@ -96,35 +96,35 @@ fn pipeline(mut batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
 }
 
 fn load(
-    learner: &mut Learner,
+    trainer: &mut Trainer,
     mixture: &Mixture,
     plan: &BatchPlan,
     time: Duration,
 ) -> anyhow::Result<f64> {
     let batch = encode_batch(mixture, SAMPLER, 0, plan);
     speed(WARM_UP, time, || {
-        learner.load(&batch)?;
+        trainer.load(&batch)?;
         Ok(plan.batch_size)
     })
 }
 
 fn step(
-    learner: &mut Learner,
+    trainer: &mut Trainer,
     mixture: &Mixture,
     plan: &BatchPlan,
     time: Duration,
 ) -> anyhow::Result<f64> {
-    let batch = learner.load(&encode_batch(mixture, SAMPLER, 0, plan))?;
+    let batch = trainer.load(&encode_batch(mixture, SAMPLER, 0, plan))?;
     speed(WARM_UP, time, || {
-        learner.step_loaded(&batch, RATE)?;
+        trainer.step_loaded(&batch, RATE)?;
         Ok(plan.batch_size)
     })
 }
 
-fn together(learner: &mut Learner, batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
+fn together(trainer: &mut Trainer, batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
     let mut feed = DevicePrefetch::new(batches);
     speed(WARM_UP, time, || {
-        let stepped = feed.step(learner, RATE)?;
+        let stepped = feed.step(trainer, RATE)?;
         Ok(stepped.map_or(0, |(_, positions)| positions))
     })
 }
@@ -193,10 +193,10 @@ fn made_game(rng: &mut ChaCha8Rng) -> GameRecord {
 
 #[cfg(test)]
 mod tests {
+    use rookery_backend_torch::ComputeDevice;
     use rookery_engine::Precision;
 
     use super::*;
-    use crate::learner::Compute;
     use crate::testing;
 
     #[test]
@@ -208,16 +208,13 @@ mod tests {
             batch_size: 8,
             ..TrainingParams::default()
         };
-        let compute = Compute {
-            device: rookery_backend_torch::ComputeDevice::CPU,
-            precision: Precision::F32,
-        };
-        let mut learner = Learner::new(&testing::network(), &params, compute).unwrap();
+        let (network, device) = (testing::network(), ComputeDevice::CPU);
+        let mut trainer = Trainer::new(&network, &params, device, Precision::F32).unwrap();
         let conditions = Conditions {
             threads: 1,
             time: Duration::from_millis(50),
         };
-        let speeds = measure(&mut learner, &params, &Mixture::of(window), conditions).unwrap();
+        let speeds = measure(&mut trainer, &params, &Mixture::of(window), conditions).unwrap();
         let all = [
             speeds.pipeline_samples_per_s,
             speeds.load_samples_per_s,
@@ -225,6 +222,6 @@ mod tests {
             speeds.together_samples_per_s,
         ];
         assert!(all.iter().all(|speed| *speed > 0.0), "{speeds:?}");
-        assert!(learner.export(None).is_ok());
+        assert!(trainer.averaged().is_ok());
     }
 }

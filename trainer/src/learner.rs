@@ -9,7 +9,7 @@ use rookery_common::network::NetworkSpec;
 use rookery_common::params::TrainingParams;
 use rookery_engine::Precision;
 use rookery_model::Weights;
-use rookery_train::{LoadedBatch, Losses, TrainBatch, TrainError, Trainer};
+use rookery_train::{TrainError, Trainer};
 
 /// Where to compute, and in what numbers.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,8 @@ pub struct Compute {
 /// A network in training.
 #[derive(Debug)]
 pub struct Learner {
-    trainer: Trainer,
+    /// What takes its steps.
+    pub trainer: Trainer,
     params: TrainingParams,
     compute: Compute,
 }
@@ -75,7 +76,7 @@ impl Learner {
         if *params == self.params {
             return Ok(());
         }
-        self.save(scratch)?;
+        self.trainer.save(scratch)?;
         let resumed = match Self::resume(scratch, params, self.compute) {
             Err(TrainError::Checkpoint(reason)) => {
                 tracing::info!("the optimiser begins anew: {reason}");
@@ -108,77 +109,9 @@ impl Learner {
     /// # Errors
     ///
     /// libtorch's error.
-    pub fn averaged(&self) -> Result<Self, TrainError> {
-        Self::new(&self.trainer.averaged()?, &self.params, self.compute)
-    }
-
-    /// Writes the file of a checkpoint.
-    ///
-    /// # Errors
-    ///
-    /// What [`Trainer::save`] gives.
-    pub fn save(&self, path: &Path) -> Result<(), TrainError> {
-        self.trainer.save(path)
-    }
-
-    /// What the network is.
-    pub const fn spec(&self) -> &NetworkSpec {
-        self.trainer.spec()
-    }
-
-    /// In what numbers it computes.
-    pub const fn precision(&self) -> Precision {
-        self.trainer.precision()
-    }
-
-    /// Moves the weights one step.
-    ///
-    /// # Errors
-    ///
-    /// What [`Trainer::step`] gives.
-    pub fn step(&mut self, batch: &TrainBatch, rate: f64) -> Result<Losses, TrainError> {
-        self.trainer.step(batch, rate)
-    }
-
-    /// Brings a batch to the device.
-    ///
-    /// # Errors
-    ///
-    /// What [`Trainer::load`] gives.
-    pub fn load(&mut self, batch: &TrainBatch) -> Result<LoadedBatch, TrainError> {
-        self.trainer.load(batch)
-    }
-
-    /// As [`step`](Self::step), on a batch that is there.
-    ///
-    /// # Errors
-    ///
-    /// What [`Trainer::step_loaded`] gives.
-    pub fn step_loaded(&mut self, batch: &LoadedBatch, rate: f64) -> Result<Losses, TrainError> {
-        self.trainer.step_loaded(batch, rate)
-    }
-
-    /// The same, while the `next` batch is loaded.
-    ///
-    /// # Errors
-    ///
-    /// What [`Trainer::step_while_loading`] gives.
-    pub fn step_while_loading(
-        &mut self,
-        batch: &LoadedBatch,
-        rate: f64,
-        next: Option<&TrainBatch>,
-    ) -> Result<(Losses, Option<LoadedBatch>), TrainError> {
-        self.trainer.step_while_loading(batch, rate, next)
-    }
-
-    /// The losses of a batch; nothing moves.
-    ///
-    /// # Errors
-    ///
-    /// What [`Trainer::measure`] gives.
-    pub fn measure(&mut self, batch: &TrainBatch) -> Result<Losses, TrainError> {
-        self.trainer.measure(batch)
+    pub fn averaged(&self) -> Result<Trainer, TrainError> {
+        let (weights, compute) = (self.trainer.averaged()?, self.compute);
+        Trainer::new(&weights, &self.params, compute.device, compute.precision)
     }
 
     /// The averaged weights as a network file, made by this program from `parent`.

@@ -7,12 +7,12 @@ use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::text::quantity;
 use rookery_model::Weights;
+use rookery_train::Trainer;
 use serde::Serialize;
 
 use super::flags::DeviceArgs;
 use crate::bench::{Conditions, Speeds, made_games, measure};
 use crate::buffer::Mixture;
-use crate::learner::Learner;
 use crate::presets;
 use rookery_cli::flags::{positive, threads_or_cores};
 use rookery_cli::network_file;
@@ -95,7 +95,8 @@ fn answer(args: &BenchArgs) -> anyhow::Result<Answer> {
         Weights::random(presets::named_or_shaped(&args.network)?, 1)?
     };
     let compute = args.device.open()?;
-    let mut learner = Learner::new(&weights, &params, compute)?;
+    let (device, precision) = (compute.device, compute.precision);
+    let mut trainer = Trainer::new(&weights, &params, device, precision)?;
     let games = made_games(args.window.max(1), 1)?;
     let bytes_per_position = games.bytes() as f64 / games.positions() as f64;
     let mixture = Mixture::of(games.window(args.window.max(1)));
@@ -103,11 +104,11 @@ fn answer(args: &BenchArgs) -> anyhow::Result<Answer> {
         threads: threads_or_cores(args.encode_threads),
         time: Duration::from_secs_f64(args.seconds),
     };
-    let speeds = measure(&mut learner, &params, &mixture, conditions)?;
+    let speeds = measure(&mut trainer, &params, &mixture, conditions)?;
     Ok(Answer {
         network: args.network.clone(),
         device: compute.device.to_string(),
-        precision: learner.precision().name(),
+        precision: trainer.precision().name(),
         batch: args.batch,
         encode_threads: conditions.threads,
         together_over_step: speeds.together_samples_per_s / speeds.step_samples_per_s,

@@ -10,6 +10,7 @@ use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 use rookery_common::text::quantity;
 use rookery_model::files::write_whole;
+use rookery_train::Trainer;
 use serde::Serialize;
 
 use super::flags::{DeviceArgs, TrainingArgs};
@@ -109,9 +110,18 @@ fn train(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
     let (parent, weights) = network_file::read_hashed(&args.network)?;
     let mut learner = Learner::new(&weights, &params, compute)?;
     let ingest = read_chunks(args, screen)?;
-    let (held_out, plan) = (ingest.validation(), BatchPlan::new(learner.spec(), &params));
-    survey(&mut learner, &held_out, &plan)?;
-    let taken = steps(args, &params, &mut learner, &ingest, (screen, shutdown))?;
+    let (held_out, plan) = (
+        ingest.validation(),
+        BatchPlan::new(learner.trainer.spec(), &params),
+    );
+    survey(&mut learner.trainer, &held_out, &plan)?;
+    let taken = steps(
+        args,
+        &params,
+        &mut learner.trainer,
+        &ingest,
+        (screen, shutdown),
+    )?;
     let validation = validate_candidate(&learner, &held_out, &plan)?;
     if let Some(meter) = &validation {
         tracing::info!("held out: {meter}");
@@ -135,12 +145,12 @@ fn train(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
 fn steps(
     args: &TrainArgs,
     params: &TrainingParams,
-    learner: &mut Learner,
+    trainer: &mut Trainer,
     ingest: &ChunkIngest,
     (screen, shutdown): (&Screen, &Shutdown),
 ) -> anyhow::Result<u64> {
     let course = StepPlan {
-        plan: BatchPlan::new(learner.spec(), params),
+        plan: BatchPlan::new(trainer.spec(), params),
         sampler: Sampler {
             seed: args.seed,
             candidate: 0,
@@ -157,7 +167,7 @@ fn steps(
     let mut log = args.log_file.as_deref().map(MetricLog::open).transpose()?;
     let mut task = screen.task("training", args.steps);
     let (mut meter, mut taken, begun) = (LossMeter::default(), 0, Instant::now());
-    while let Some(report) = lessons.step(learner)? {
+    while let Some(report) = lessons.step(trainer)? {
         taken = report.step;
         meter.add(&report.losses, report.positions);
         if meter.steps() == LOG_EVERY || taken == args.steps {
@@ -313,7 +323,7 @@ mod tests {
         let mut written = Learner::new(&weights, &params, compute).unwrap();
         let held_out = read_chunks(&args, &screen).unwrap().validation();
         let plan = BatchPlan::new(weights.spec(), &params);
-        let expected = validate(&mut written, &held_out, &plan).unwrap();
+        let expected = validate(&mut written.trainer, &held_out, &plan).unwrap();
         assert_eq!(trained.validation, expected.map(|meter| meter.validation()));
         assert!(trained.validation.is_some());
     }

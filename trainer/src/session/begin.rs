@@ -38,7 +38,7 @@ impl Session {
             Some(loaded) => (loaded.state, loaded.learner),
             None => {
                 let (state, learner) = fresh(&around.client, &settings).await?;
-                checkpoints.save(&state, |path| Ok(learner.save(path)?))?;
+                checkpoints.save(&state, |path| Ok(learner.trainer.save(path)?))?;
                 (state, learner)
             }
         };

@@ -73,12 +73,12 @@ impl Session {
         };
         let seed = self.state.seed;
         let learner = &mut self.learner;
-        let before = learner.spec().shape();
+        let before = learner.trainer.spec().shape();
         let grown = learner.grow(blocks, filters, seed);
         if grown.with_context(|| format!("the {before} network cannot grow (training.grow)"))? {
             tracing::info!(
                 "the network in training grows from {before} to {}, and goes on from what it has learnt",
-                learner.spec().shape()
+                learner.trainer.spec().shape()
             );
         }
         Ok(())

@@ -185,7 +185,7 @@ impl Session {
 
     /// What the batches of the candidate in work are.
     fn batches(&self) -> BatchPlan {
-        BatchPlan::new(self.learner.spec(), &self.state.params)
+        BatchPlan::new(self.learner.trainer.spec(), &self.state.params)
     }
 
     /// Enters a phase and saves it.
@@ -195,9 +195,9 @@ impl Session {
     }
 
     fn save(&mut self) -> anyhow::Result<()> {
-        let learner = &self.learner;
+        let trainer = &self.learner.trainer;
         self.checkpoints
-            .save(&self.state, |path| Ok(learner.save(path)?))
+            .save(&self.state, |path| Ok(trainer.save(path)?))
     }
 
     /// Writes metrics to the log and hands them to the coordinator, whose pages draw them.

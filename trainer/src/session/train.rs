@@ -30,14 +30,14 @@ impl Session {
     fn take_steps(&mut self, training: &Training) -> anyhow::Result<Flow> {
         if training.done == 0 {
             let (held_out, plan) = (self.ingest.validation(), self.batches());
-            survey(&mut self.learner, &held_out, &plan)?;
+            survey(&mut self.learner.trainer, &held_out, &plan)?;
         }
         let plan = self.step_plan(training)?;
         let mixture = self.mixture(training);
         let mut steps = plan.begin(&mixture, training.done..training.steps)?;
         let mut task = self.around.screen.task("training", training.steps);
         let (mut meter, mut saved) = (LossMeter::default(), Instant::now());
-        while let Some(report) = steps.step(&mut self.learner)? {
+        while let Some(report) = steps.step(&mut self.learner.trainer)? {
             self.count(&report);
             meter.add(&report.losses, report.positions);
             if meter.steps() == LOG_EVERY || report.batch + 1 == training.steps {
@@ -119,7 +119,7 @@ impl Session {
     fn finish(&mut self) -> anyhow::Result<()> {
         let held_out = self.ingest.validation();
         let plan = self.batches();
-        if let Some(meter) = validate_candidate(&mut self.learner, &held_out, &plan)? {
+        if let Some(meter) = validate_candidate(&self.learner, &held_out, &plan)? {
             tracing::info!("held out: {meter}");
             self.record(MetricKind::Validation, meter.validation())?;
         }

@@ -1,8 +1,7 @@
 //! Batches on their way to the device: each is brought there while the one before it is learnt.
 
-use rookery_train::{LoadedBatch, Losses, TrainError};
+use rookery_train::{LoadedBatch, Losses, TrainError, Trainer};
 
-use crate::learner::Learner;
 use crate::pipeline::Prefetcher;
 
 /// Batches, and the one among them that lies on the device already.
@@ -33,17 +32,17 @@ impl DevicePrefetch {
     ///
     /// # Errors
     ///
-    /// What [`Learner::step`] gives; what is wrong with the batch after this one, too, when the step has been taken.
+    /// What [`Trainer::step_loaded`] gives; what is wrong with the batch after this one, too, when the step has been taken.
     pub fn step(
         &mut self,
-        learner: &mut Learner,
+        trainer: &mut Trainer,
         rate: f64,
     ) -> Result<Option<(Losses, usize)>, TrainError> {
-        let Some(Ready { batch, positions }) = self.take(learner)? else {
+        let Some(Ready { batch, positions }) = self.take(trainer)? else {
             return Ok(None);
         };
         let next = self.batches.next_batch();
-        let (losses, loaded) = learner.step_while_loading(&batch, rate, next.as_ref())?;
+        let (losses, loaded) = trainer.step_while_loading(&batch, rate, next.as_ref())?;
         if let Some(next) = next {
             let positions = next.values.len();
             self.ready = loaded.map(|batch| Ready { batch, positions });
@@ -53,7 +52,7 @@ impl DevicePrefetch {
     }
 
     /// The batch that is ready, or the first one.
-    fn take(&mut self, learner: &mut Learner) -> Result<Option<Ready>, TrainError> {
+    fn take(&mut self, trainer: &mut Trainer) -> Result<Option<Ready>, TrainError> {
         if let Some(ready) = self.ready.take() {
             return Ok(Some(ready));
         }
@@ -61,7 +60,7 @@ impl DevicePrefetch {
             return Ok(None);
         };
         let positions = first.values.len();
-        let batch = learner.load(&first)?;
+        let batch = trainer.load(&first)?;
         self.batches.give_back(first);
         Ok(Some(Ready { batch, positions }))
     }

@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 use rookery_common::network::ValueHead;
 use rookery_common::params::LearningRate;
-use rookery_train::{Losses, TrainError};
+use rookery_train::{Losses, TrainError, Trainer};
 
 use crate::buffer::{Mixture, Window};
 use crate::learner::Learner;
@@ -97,7 +97,7 @@ impl TrainingLoop {
     /// # Errors
     ///
     /// If training diverged (the step was then not taken) or libtorch failed.
-    pub fn step(&mut self, learner: &mut Learner) -> anyhow::Result<Option<StepReport>> {
+    pub fn step(&mut self, trainer: &mut Trainer) -> anyhow::Result<Option<StepReport>> {
         if self.next == self.end {
             return Ok(None);
         }
@@ -106,7 +106,7 @@ impl TrainingLoop {
             .plan
             .rate
             .at(before.saturating_sub(self.plan.rate_from));
-        let stepped = self.batches.step(learner, rate);
+        let stepped = self.batches.step(trainer, rate);
         let stepped = stepped.map_err(|error| self.explain(error))?;
         let (losses, positions) = stepped.context("a thread that encodes positions has failed")?;
         let number = self.next;
@@ -136,7 +136,7 @@ pub fn is_divergence(error: &anyhow::Error) -> bool {
 ///
 /// libtorch's error. Without positions, none.
 pub fn validate(
-    learner: &mut Learner,
+    trainer: &mut Trainer,
     window: &Window,
     plan: &BatchPlan,
 ) -> anyhow::Result<Option<LossMeter>> {
@@ -152,7 +152,7 @@ pub fn validate(
     let mixture = Mixture::of(window.clone());
     for (number, size) in batch_sizes(count, plan.batch_size).enumerate() {
         let batch = encode_batch(&mixture, sampler, number as u64, &plan.plain(size));
-        meter.add(&learner.measure(&batch)?, size);
+        meter.add(&trainer.measure(&batch)?, size);
     }
     Ok(Some(meter))
 }
@@ -177,12 +177,12 @@ pub fn validate_candidate(
 /// # Errors
 ///
 /// libtorch's error.
-pub fn survey(learner: &mut Learner, window: &Window, plan: &BatchPlan) -> anyhow::Result<()> {
-    let Some(meter) = validate(learner, window, plan)? else {
+pub fn survey(trainer: &mut Trainer, window: &Window, plan: &BatchPlan) -> anyhow::Result<()> {
+    let Some(meter) = validate(trainer, window, plan)? else {
         return Ok(());
     };
     tracing::info!("held out, before: {meter}");
-    let head = learner.spec().value;
+    let head = trainer.spec().value;
     if contradicts_games(head, meter.value()) {
         tracing::warn!(
             "the network's values contradict these games: their loss is {:.2}, where saying nothing costs {:.2}. It \

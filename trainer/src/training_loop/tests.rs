@@ -42,7 +42,7 @@ fn window() -> Window {
 
 fn step_plan(learner: &Learner, threads: usize) -> StepPlan {
     StepPlan {
-        plan: BatchPlan::new(learner.spec(), &params()),
+        plan: BatchPlan::new(learner.trainer.spec(), &params()),
         sampler: Sampler {
             seed: 3,
             candidate: 0,
@@ -58,7 +58,7 @@ fn losses(learner: &mut Learner, numbers: std::ops::Range<u64>, threads: usize) 
     let mut steps = step_plan(learner, threads)
         .begin(&mixture(), numbers)
         .unwrap();
-    std::iter::from_fn(|| steps.step(learner).unwrap())
+    std::iter::from_fn(|| steps.step(&mut learner.trainer).unwrap())
         .map(|report| report.losses)
         .collect()
 }
@@ -77,7 +77,7 @@ fn a_checkpoint_goes_on_with_the_same_losses() {
     let all = losses(&mut learner(), 0..9, 2);
     let mut first = learner();
     let mut parts = losses(&mut first, 0..4, 2);
-    first.save(&path).unwrap();
+    first.trainer.save(&path).unwrap();
     let mut second = Learner::resume(&path, &params(), COMPUTE).unwrap();
     parts.extend(losses(&mut second, 4..9, 2));
     assert_eq!(parts, all);
@@ -98,7 +98,7 @@ fn new_parameters_are_followed() {
             ..params()
         };
         learner.follow(&changed, &scratch).unwrap();
-        assert_eq!(learner.spec().training_step, 3);
+        assert_eq!(learner.trainer.spec().training_step, 3);
         assert!(!scratch.exists());
     }
 }
@@ -106,9 +106,9 @@ fn new_parameters_are_followed() {
 #[test]
 fn validation_measures_without_training() {
     let mut learner = learner();
-    let plan = BatchPlan::new(learner.spec(), &params());
+    let plan = BatchPlan::new(learner.trainer.spec(), &params());
     let mut measure = || {
-        validate(&mut learner, &window(), &plan)
+        validate(&mut learner.trainer, &window(), &plan)
             .unwrap()
             .unwrap()
             .policy()
@@ -116,7 +116,11 @@ fn validation_measures_without_training() {
     let first = measure();
     assert!(first > 0.0 && first == measure());
     let nothing = ReplayBuffer::new(1).window(1);
-    assert!(validate(&mut learner, &nothing, &plan).unwrap().is_none());
+    assert!(
+        validate(&mut learner.trainer, &nothing, &plan)
+            .unwrap()
+            .is_none()
+    );
     assert!(
         step_plan(&learner, 1)
             .begin(&Mixture::of(nothing), 0..1)

@@ -215,13 +215,15 @@ impl<'a> WarmSession<'a> {
 
     fn step(&mut self, feed: &mut DevicePrefetch) -> anyhow::Result<()> {
         let rate = self.state.params.learning_rate.at(self.state.step);
-        let stepped = feed.step(&mut self.learner, rate).with_context(|| {
-            format!(
-                "training stopped at step {} (batch {} of the block after game {}); the last \
+        let stepped = feed
+            .step(&mut self.learner.trainer, rate)
+            .with_context(|| {
+                format!(
+                    "training stopped at step {} (batch {} of the block after game {}); the last \
                  checkpoint is kept",
-                self.state.step, self.state.batches, self.state.place.games
-            )
-        })?;
+                    self.state.step, self.state.batches, self.state.place.games
+                )
+            })?;
         let (losses, positions) = stepped.context("the thread that makes batches has failed")?;
         self.meter.add(&losses, positions);
         self.state.step += 1;
@@ -267,9 +269,9 @@ impl<'a> WarmSession<'a> {
 
     fn save(&mut self) -> anyhow::Result<()> {
         self.saved = Instant::now();
-        let learner = &self.learner;
+        let trainer = &self.learner.trainer;
         match &mut self.checkpoints {
-            Some(folder) => folder.save(&self.state, |path| Ok(learner.save(path)?)),
+            Some(folder) => folder.save(&self.state, |path| Ok(trainer.save(path)?)),
             None => Ok(()),
         }
     }

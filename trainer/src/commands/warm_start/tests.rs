@@ -94,7 +94,8 @@ fn batches_made_ahead_teach_what_they_teach_one_after_the_other() {
         let order = read.block.order(plan.seed ^ read.begin.games);
         for places in order.chunks(16).filter(|places| places.len() >= 8) {
             let batch = read.block.batch(places);
-            learner.step(&batch, params.learning_rate.at(step)).unwrap();
+            let rate = params.learning_rate.at(step);
+            learner.trainer.step(&batch, rate).unwrap();
             step += 1;
         }
     }

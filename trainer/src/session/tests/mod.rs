@@ -190,8 +190,8 @@ async fn validation_measures_the_candidate() {
         let chunk = ingest.decode(hash, "a chunk", &bytes).unwrap();
         ingest.add(chunk.unwrap());
     }
-    let plan = BatchPlan::new(candidate.spec(), &params());
-    let meter = validate(&mut candidate, &ingest.validation(), &plan).unwrap();
+    let plan = BatchPlan::new(candidate.trainer.spec(), &params());
+    let meter = validate(&mut candidate.trainer, &ingest.validation(), &plan).unwrap();
     for (name, expected) in meter.unwrap().validation() {
         let measured = point[&name].as_f64().unwrap();
         assert!((measured - expected).abs() < 1e-9, "{name} in {point}");
