@@ -167,7 +167,10 @@ impl Session {
             let flow = match self.state.phase.clone() {
                 Phase::Gather => self.gather().await?,
                 Phase::Train(training) => self.train(&training)?,
-                Phase::Submit { hash } => self.submit(hash).await?,
+                Phase::Submit { hash } => {
+                    self.submit(hash).await?;
+                    Flow::On
+                }
                 Phase::Await { hash } => {
                     verdicts += 1;
                     self.wait_for_verdict(hash).await?

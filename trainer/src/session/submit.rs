@@ -13,20 +13,13 @@ use crate::learner::Learner;
 use crate::metrics::{MetricKind, values};
 
 impl Session {
-    /// Sends the candidate's file. The same file twice counts once, so it does not matter when the
-    /// trainer was interrupted.
-    pub(super) async fn submit(&mut self, hash: ContentHash) -> anyhow::Result<Flow> {
-        let path = self.candidate_path(hash);
-        let bytes =
-            std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let got = ContentHash::of(&bytes);
-        anyhow::ensure!(
-            got == hash,
-            "the candidate {} is damaged: {got}",
-            path.display()
-        );
+    /// Sends the candidate's file and returns its hash. The same file twice counts once, so it does not matter when
+    /// the trainer was interrupted.
+    pub(super) async fn submit(&mut self, hash: ContentHash) -> anyhow::Result<ContentHash> {
+        let (hash, bytes) = self.candidate(hash)?;
         let (_, weights) = Weights::from_bytes(&bytes)?;
         let receipt = self.around.client.submit(bytes).await;
+        let path = self.candidate_path(hash);
         let receipt = receipt.with_context(|| format!("cannot submit {}", path.display()))?;
         tracing::info!(
             "submitted the candidate as network {}: {}",
@@ -36,11 +29,26 @@ impl Session {
         exports::offer(&self.around.client, hash, &weights).await?;
         exports::catch_up(&self.around.client, receipt.number).await?;
         self.enter(Phase::Await { hash })?;
-        Ok(Flow::On)
+        Ok(hash)
+    }
+
+    /// The candidate's file. One that is missing or damaged is exported again, because the learner takes no step before
+    /// the verdict; another version of this program gives it another hash.
+    fn candidate(&mut self, hash: ContentHash) -> anyhow::Result<(ContentHash, Vec<u8>)> {
+        let path = self.candidate_path(hash);
+        let kept = std::fs::read(&path).ok();
+        if let Some(bytes) = kept.filter(|bytes| ContentHash::of(bytes) == hash) {
+            return Ok((hash, bytes));
+        }
+        tracing::warn!(
+            "{} is missing or damaged; the candidate is exported again",
+            path.display()
+        );
+        self.write_candidate()
     }
 
     /// Waits until the gate has decided; games go on arriving meanwhile.
-    pub(super) async fn wait_for_verdict(&mut self, hash: ContentHash) -> anyhow::Result<Flow> {
+    pub(super) async fn wait_for_verdict(&mut self, mut hash: ContentHash) -> anyhow::Result<Flow> {
         let mut task = self.around.screen.task("gate match", 0);
         let mut again = false;
         let info = loop {
@@ -51,7 +59,7 @@ impl Session {
                          restored from a backup: it is submitted again"
                     );
                     again = true;
-                    self.submit(hash).await?;
+                    hash = self.submit(hash).await?;
                     continue;
                 }
                 info => info?,

@@ -123,17 +123,20 @@ impl Session {
             tracing::info!("held out: {meter}");
             self.record(MetricKind::Validation, meter.validation())?;
         }
-        let parent = self.state.parent;
-        let bytes = self
-            .learner
-            .export(Some(parent))
-            .context("cannot export the candidate")?;
+        self.write_candidate().map(drop)
+    }
+
+    /// Exports the candidate, writes its file, and enters [`Phase::Submit`].
+    pub(super) fn write_candidate(&mut self) -> anyhow::Result<(ContentHash, Vec<u8>)> {
+        let bytes = self.learner.export(Some(self.state.parent));
+        let bytes = bytes.context("cannot export the candidate")?;
         let hash = ContentHash::of(&bytes);
         let path = self.candidate_path(hash);
         let folder = path.parent().unwrap_or(&self.settings.dir);
         let written = std::fs::create_dir_all(folder).and_then(|()| write_whole(&path, &bytes));
         written.with_context(|| format!("cannot write {}", path.display()))?;
-        self.enter(Phase::Submit { hash })
+        self.enter(Phase::Submit { hash })?;
+        Ok((hash, bytes))
     }
 
     /// Where the file of the candidate in work is.

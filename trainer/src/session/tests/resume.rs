@@ -1,5 +1,6 @@
 //! A trainer that was stopped goes on where it was, whatever has become of its folder.
 
+use rookery_common::ids::ContentHash;
 use rookery_common::params::{Sampling, SourceWeights};
 
 use super::*;
@@ -151,6 +152,38 @@ async fn a_lost_ledger_and_lost_chunks_are_fetched_again() {
     };
     session(&coordinator, two).await.unwrap();
     assert_eq!(coordinator.networks().len(), 3);
+}
+
+/// Its file is damaged before it is submitted, or removed before the coordinator has lost it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_candidate_whose_file_is_lost_is_exported_again() {
+    for phases in [2, 3] {
+        let dir = tempfile::tempdir().unwrap();
+        let coordinator = with_chunks(10);
+        for _ in 0..phases {
+            let one_phase = Settings {
+                candidates: Some(0),
+                ..settings(dir.path())
+            };
+            session(&coordinator, one_phase).await.unwrap();
+        }
+        let candidates = dir.path().join("candidates");
+        let mut files = std::fs::read_dir(&candidates).unwrap();
+        let file = files.next().unwrap().unwrap().path();
+        let expected = ContentHash::of(&std::fs::read(&file).unwrap());
+        if phases == 2 {
+            std::fs::write(&file, b"damaged").unwrap();
+        } else {
+            assert_eq!(coordinator.networks()[1].hash, expected);
+            coordinator.forget_network();
+            std::fs::remove_dir_all(&candidates).unwrap();
+        }
+        session(&coordinator, settings(dir.path())).await.unwrap();
+        assert_eq!(coordinator.networks()[1].hash, expected);
+        assert_eq!(ContentHash::of(&std::fs::read(&file).unwrap()), expected);
+        let log = std::fs::read_to_string(dir.path().join("metrics.jsonl")).unwrap();
+        assert!(log.contains("\"kind\":\"verdict\""), "{log}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
