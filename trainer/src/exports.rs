@@ -20,6 +20,8 @@ pub fn make(format: ExportFormat, weights: &Weights) -> Result<Vec<u8>> {
     }
 }
 
+/// Tries of a call, under a minute in all: the next candidate's [`catch_up`] makes what is missing.
+const TRIES: u32 = 6;
 /// How many of a run's newest networks are looked at for exports that failed.
 const LOOKED_AT: u32 = 10;
 
@@ -32,7 +34,7 @@ fn has(format: ExportFormat, spec: &NetworkSpec) -> bool {
 }
 
 /// Hands a submitted network in again in every format that has such networks. An export is not
-/// worth stopping for: one that is refused is logged.
+/// worth stopping for: one that is refused or fails too often is logged.
 ///
 /// # Errors
 ///
@@ -40,7 +42,8 @@ fn has(format: ExportFormat, spec: &NetworkSpec) -> bool {
 pub async fn offer(client: &Client, network: ContentHash, weights: &Weights) -> anyhow::Result<()> {
     let formats = ExportFormat::ALL.into_iter();
     let formats = formats.filter(|format| has(*format, weights.spec()));
-    offer_in(client, network, weights, &formats.collect::<Vec<_>>()).await
+    let client = client.clone().with_tries(TRIES);
+    offer_in(&client, network, weights, &formats.collect::<Vec<_>>()).await
 }
 
 async fn offer_in(
@@ -76,8 +79,9 @@ async fn offer_in(
 ///
 /// [`CallError::Stopped`] if the user stops meanwhile.
 pub async fn catch_up(client: &Client, newest: NetworkNumber) -> anyhow::Result<()> {
+    let client = client.clone().with_tries(TRIES);
     for number in (newest.0.saturating_sub(LOOKED_AT)..newest.0).rev() {
-        if let Err(error) = complete(client, NetworkNumber(number)).await {
+        if let Err(error) = complete(&client, NetworkNumber(number)).await {
             if matches!(error.downcast_ref(), Some(CallError::Stopped)) {
                 return Err(error);
             }
@@ -101,4 +105,37 @@ async fn complete(client: &Client, number: NetworkNumber) -> anyhow::Result<()> 
     tracing::info!("making the files of network {number} for other programs that are missing");
     let (_, weights) = Weights::from_bytes(&client.network_file(info.hash).await?)?;
     offer_in(client, info.hash, &weights, &missing).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use rookery_cli::Shutdown;
+    use rookery_common::protocol::ProblemCode;
+
+    use super::*;
+    use crate::testing;
+    use crate::testing::server::{Answer, Server};
+
+    #[tokio::test]
+    async fn exports_that_always_fail_hold_nothing_up() {
+        let (requests, shutdown) = (Arc::new(AtomicU32::new(0)), Shutdown::default());
+        let (count, stop) = (Arc::clone(&requests), shutdown.clone());
+        let server = Server::start(move |_| {
+            if count.fetch_add(1, Ordering::SeqCst) > 10 * TRIES {
+                stop.request();
+            }
+            Answer::problem(ProblemCode::Unavailable)
+        });
+        let server = server.await;
+        let client = Client::new(&server.url, None, "main".parse().unwrap(), shutdown).unwrap();
+        let (client, weights) = (client.impatient(), testing::network());
+        offer(&client, ContentHash::of(b"network"), &weights)
+            .await
+            .unwrap();
+        let formats = ExportFormat::ALL.len() as u32;
+        assert_eq!(requests.load(Ordering::SeqCst), formats * TRIES);
+    }
 }

@@ -22,10 +22,10 @@ pub enum CallError {
         /// What came.
         got: ContentHash,
     },
-    /// A file that the ledger names does not come, although the coordinator is there.
+    /// Every try of a call with bounded tries failed.
     #[error("{} in vain, the last one: {last}", quantity(*tries, "try"))]
-    Lost {
-        /// How often it was missing or another.
+    RetriesExhausted {
+        /// How often it was tried.
         tries: u32,
         /// What came of the last try.
         last: Box<Self>,
@@ -49,7 +49,7 @@ impl CallError {
             }
             Self::Api(error) => error.remedy(),
             Self::WrongHash { .. } => Remedy::Retry,
-            Self::Lost { .. } => Remedy::Drop,
+            Self::RetriesExhausted { .. } => Remedy::Drop,
         }
     }
 

@@ -325,7 +325,7 @@ impl LedgerSync {
                 );
                 Ok(None)
             }
-            Err(error @ CallError::Lost { .. }) => {
+            Err(error @ CallError::RetriesExhausted { .. }) => {
                 self.lost.lock().insert(row.hash);
                 tracing::error!(
                     "chunk {} is left out until the next start: {error}; \

@@ -35,6 +35,7 @@ pub struct Client {
     signing: Option<Arc<SigningKey>>,
     shutdown: Shutdown,
     policy: RetryPolicy,
+    tries: u32,
 }
 
 impl Client {
@@ -60,7 +61,15 @@ impl Client {
             signing: None,
             shutdown,
             policy: RetryPolicy::default(),
+            tries: ENDLESS,
         })
+    }
+
+    /// The same client, which gives a call up after this many tries, whatever their errors.
+    #[must_use]
+    pub const fn with_tries(mut self, tries: u32) -> Self {
+        self.tries = tries;
+        self
     }
 
     /// The same client with hardly a pause between attempts.
@@ -133,7 +142,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`CallError`]; [`CallError::Lost`] if the coordinator seems to have it no more.
+    /// [`CallError`]; [`CallError::RetriesExhausted`] if the coordinator seems to have it no more.
     pub async fn chunk(&self, row: &ChunkRow) -> Result<Vec<u8>, CallError> {
         let path = format!("chunks/{}", row.hash);
         self.file(&path, row.hash, row.bytes, CHUNK_TRIES).await
@@ -286,19 +295,19 @@ impl Client {
         self.patiently(what, ENDLESS, || ask(request())).await
     }
 
-    /// Tries until it succeeds, is refused for good, or the user stops; or has told so often that what is
-    /// asked for may be lost.
+    /// Tries until it succeeds, is refused for good, the user stops, the client's tries are over, or as many tries as
+    /// `losses` found that what is asked for may be lost.
     async fn patiently<T, E, A>(
         &self,
         what: &str,
-        tries: u32,
+        losses: u32,
         call: impl Fn() -> A,
     ) -> Result<T, CallError>
     where
         A: Future<Output = Result<T, E>>,
         E: Into<CallError>,
     {
-        let (mut failures, mut losses) = (0, 0);
+        let (mut failures, mut lost) = (0, 0);
         loop {
             let result = tokio::select! {
                 biased;
@@ -309,13 +318,13 @@ impl Client {
                 Err(error) if error.remedy() == Remedy::Retry => error,
                 done => return done,
             };
-            losses += u32::from(error.tells_of_loss());
-            if losses >= tries {
-                let last = Box::new(error);
-                return Err(CallError::Lost { tries, last });
-            }
+            lost += u32::from(error.tells_of_loss());
             let wait = self.policy.pause(failures, error.retry_after());
             failures += 1;
+            if lost >= losses || failures >= self.tries {
+                let (tries, last) = (failures, Box::new(error));
+                return Err(CallError::RetriesExhausted { tries, last });
+            }
             tracing::warn!(
                 "the coordinator did not give or take {what}: {error}; trying again in {:.0} s",
                 wait.as_secs_f64().ceil()

@@ -96,7 +96,10 @@ async fn a_lost_chunk_is_given_up_and_a_store_that_is_away_is_not() {
         let (server, log) = answering(vec![lost]).await;
         let client = client(&server, &Shutdown::default());
         let error = client.chunk(&row(b"chunk")).await.unwrap_err();
-        assert!(matches!(error, CallError::Lost { .. }), "{error}");
+        assert!(
+            matches!(error, CallError::RetriesExhausted { .. }),
+            "{error}"
+        );
         assert_eq!(log.lock().unwrap().len(), CHUNK_TRIES as usize);
     }
     let away = Answer::problem(ProblemCode::Unavailable);

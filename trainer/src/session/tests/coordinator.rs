@@ -44,6 +44,8 @@ struct State {
     refusing: bool,
     /// The number of exports to refuse.
     refused_exports: usize,
+    /// The files of networks are missing in the storage.
+    network_files_missing: bool,
     /// Candidates that get a retry later, as others wait.
     too_many: usize,
 }
@@ -66,6 +68,7 @@ impl Coordinator {
             holds: Vec::new(),
             refusing: false,
             refused_exports: 0,
+            network_files_missing: false,
             too_many: 0,
         })))
     }
@@ -178,6 +181,11 @@ impl Coordinator {
         self.state().refused_exports = count;
     }
 
+    /// The files of networks are missing in the storage from now on.
+    pub(super) fn remove_network_files(&self) {
+        self.state().network_files_missing = true;
+    }
+
     /// Whether candidates are refused from now on.
     pub(super) fn refuse(&self, refusing: bool) {
         self.state().refusing = refusing;
@@ -273,6 +281,9 @@ impl State {
                     self.networks.pop();
                 }
                 self.find(name, |(info, _)| Answer::json(info))
+            }
+            ("GET", ["networks", _, "file"]) if self.network_files_missing => {
+                Answer::problem(ProblemCode::Internal)
             }
             ("GET", ["networks", name, "file"]) => {
                 self.find(name, |(_, file)| Answer::bytes(file.clone()))

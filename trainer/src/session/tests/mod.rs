@@ -133,6 +133,17 @@ async fn exports_that_failed_are_made_with_the_next_candidate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_network_whose_file_is_missing_and_that_lacks_exports_holds_nothing_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    coordinator.refuse_exports(ExportFormat::ALL.len());
+    coordinator.remove_network_files();
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    let exports: Vec<_> = (coordinator.networks().iter().map(|n| n.exports.len())).collect();
+    assert_eq!(exports, [0, ExportFormat::ALL.len()]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_runs_learning_rate_begins_with_the_run_however_long_its_first_network_was_trained() {
     let dir = tempfile::tempdir().unwrap();
     let mut spec = presets::named_or_shaped("1x8").unwrap();
