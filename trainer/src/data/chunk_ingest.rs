@@ -38,8 +38,6 @@ pub struct ChunkIngest {
     held_out: HeldOut,
     training: ReplayBuffer,
     validation: ReplayBuffer,
-    /// Chunks that could not be decoded.
-    skipped: u64,
     /// The rule by which games of the run are given up.
     resign: Option<ResignParams>,
     resigning: Resigning,
@@ -96,7 +94,6 @@ impl ChunkIngest {
             held_out,
             training: ReplayBuffer::new(capacity),
             validation: ReplayBuffer::new(HELD_OUT_CAPACITY),
-            skipped: 0,
             resign: None,
             resigning: Resigning {
                 played_on: 0,
@@ -138,7 +135,6 @@ impl ChunkIngest {
         let decoded = match DecodedChunk::read(name, bytes, self.resign.as_ref()) {
             Ok(decoded) => decoded,
             Err(error) => {
-                self.skipped += 1;
                 tracing::warn!("{name} cannot be used and is skipped: {error}");
                 return Ok(None);
             }
@@ -197,11 +193,6 @@ impl ChunkIngest {
     pub fn validation(&self) -> Window {
         self.validation.window(HELD_OUT_CAPACITY)
     }
-
-    /// Chunks that could not be decoded.
-    pub const fn skipped(&self) -> u64 {
-        self.skipped
-    }
 }
 
 #[cfg(test)]
@@ -236,7 +227,6 @@ mod tests {
         let mut ingest = ChunkIngest::new(GameStore::in_memory(), 1000, HeldOut::share(0.0));
         let none = ingest.decode(ContentHash::of(&bad), "bad", &bad).unwrap();
         assert!(none.is_none());
-        assert_eq!(ingest.skipped(), 1);
         let decoded = ingest.decode(hash, "good", &good).unwrap().unwrap();
         ingest.add(decoded);
         assert!(ingest.training().positions() > 0);

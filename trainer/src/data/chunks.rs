@@ -25,11 +25,6 @@ impl ChunkFolder {
         self.folder.join(&name[..2]).join(format!("{name}.chunk"))
     }
 
-    /// Whether a chunk of this name is there.
-    pub fn has(&self, hash: ContentHash) -> bool {
-        self.path(hash).is_file()
-    }
-
     /// A chunk's bytes, if it is there and whole. A damaged file counts as missing.
     ///
     /// # Errors
