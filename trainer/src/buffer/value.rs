@@ -47,9 +47,8 @@ impl ValueMix {
         };
         let left = record.positions().saturating_sub(ply);
         let result = result.map(|wdl| faded(wdl, self.discount.powi(left as i32)));
-        let searched = expected(record, ply).is_some();
-        let searched =
-            searched.then(|| looking_ahead(record, ply, mover, self.q_horizon, self.discount));
+        let searched = expected(record, ply)
+            .map(|_| looking_ahead(record, ply, mover, self.q_horizon, self.discount));
         match (result, searched) {
             (Some(result), Some(wdl)) => result.mixed(wdl, self.q_ratio),
             (result, wdl) => result.or(wdl).unwrap_or(Wdl::DRAW),
@@ -130,7 +129,8 @@ const fn seen_from(wdl: Wdl, apart: u32) -> Wdl {
     }
 }
 
-fn outcome(result: GameResult, mover: Color) -> Wdl {
+/// What a game's result is for a mover.
+pub fn outcome(result: GameResult, mover: Color) -> Wdl {
     match result.score_for(mover) {
         1 => Wdl::WIN,
         0 => Wdl::DRAW,

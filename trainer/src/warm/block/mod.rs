@@ -13,6 +13,7 @@ use rookery_train::{AuxiliaryTargets, BoardsAhead, OpponentReplyTargets, TrainBa
 use shakmaty::{Board, Color, Position};
 
 use super::filter::{Filter, Wanted};
+use crate::buffer::value::outcome;
 use crate::pipeline::push_played;
 
 /// What a position is to teach.
@@ -127,11 +128,7 @@ impl Block {
 
     /// The value target of a position; none where neither the game nor a comment gives one.
     fn value(&self, game: &PgnGame, ply: usize, mover: Color) -> Option<Wdl> {
-        let result = game.result.map(|result| match result.score_for(mover) {
-            1 => Wdl::WIN,
-            0 => Wdl::DRAW,
-            _ => Wdl::LOSS,
-        });
+        let result = game.result.map(|result| outcome(result, mover));
         match (result, game.value(ply).map(Wdl::from_score)) {
             (Some(result), Some(value)) => Some(result.mixed(value, self.q_ratio)),
             (result, value) => result.or(value),
