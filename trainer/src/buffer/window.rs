@@ -76,20 +76,11 @@ impl Window {
 
     /// The positions of this window that come from one source.
     fn only(&self, source: Source) -> Self {
-        let of_source = |index: &usize| self.games[*index].source() == source;
-        let chosen: Vec<usize> = (0..self.games()).filter(of_source).collect();
-        let length = |index: &usize| {
-            let ages = self.ages_of(*index);
-            ages.end - ages.start
-        };
-        let size = chosen.iter().map(length).sum();
-        Self::new(
-            chosen
-                .iter()
-                .map(|index| self.games[*index].clone())
-                .collect(),
-            size,
-        )
+        let chosen = (0..self.games()).filter(|index| self.games[*index].source() == source);
+        let ages = chosen.clone().map(|index| self.ages_of(index));
+        let size = ages.map(|ages| ages.end - ages.start).sum();
+        let games = chosen.map(|index| self.games[index].clone());
+        Self::new(games.collect(), size)
     }
 }
 
