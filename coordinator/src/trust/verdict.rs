@@ -48,10 +48,6 @@ impl Auditor {
 /// with the accused among them, the others are still a quorum.
 pub const ENOUGH_VOLUNTEERS: i64 = 1 + QUORUM as i64;
 
-/// Audits that a volunteer, with all workers together, is given at once; one that was given back
-/// counts until its lease would have ended.
-pub const AUDITS_IN_HAND: i64 = 2;
-
 /// Where an audit stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {

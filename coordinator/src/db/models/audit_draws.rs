@@ -11,7 +11,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::Result;
 use crate::db::models::audits::{VOID_AFTER_MS, record_of};
 use crate::db::models::leases::is_over;
-use crate::db::models::spans::{DAY, Since};
+use crate::db::models::spans::Since;
 use crate::db::sql::rows::to_count;
 use crate::db::sql::statement::{LISTED, Statement};
 use crate::db::types::ACTIVE;
@@ -78,12 +78,10 @@ async fn board(
     let people = people(conn, &everybody).await?;
     let asked = asked(conn, &waiting).await?;
     let positions = positions(conn, run, now).await?;
-    let in_hand = in_hand(conn, &at_work, now.as_millisecond()).await?;
     let candidates = at_work.iter().filter_map(|user| {
         Some(Candidate {
             person: people.get(user)?.clone(),
             positions: to_count(positions.get(user).copied().unwrap_or_default()),
-            in_hand: in_hand.get(user).copied().unwrap_or_default(),
         })
     });
     let candidates = candidates.collect();
@@ -167,7 +165,8 @@ async fn asked(
     Ok(asked)
 }
 
-/// Positions of a run that came in within a day, by contributor.
+/// Positions of games of a run that came in within a day, by contributor. Audits do not count: who makes them quickly
+/// would be drawn for more.
 async fn positions(
     conn: &mut AnyConnection,
     run: i64,
@@ -179,7 +178,7 @@ async fn positions(
         return Ok(HashMap::new());
     };
     let rows: Vec<(i64, i64)> = sqlx::query_as(
-        "SELECT user_id, CAST(sum(positions) AS BIGINT) FROM credit_spans
+        "SELECT user_id, CAST(sum(positions - audit_positions) AS BIGINT) FROM credit_spans
          WHERE run_id = $1 AND length = $2 AND begins >= $3 GROUP BY user_id",
     )
     .bind(run)
@@ -188,42 +187,6 @@ async fn positions(
     .fetch_all(conn)
     .await?;
     Ok(rows.into_iter().collect())
-}
-
-/// Audits that contributors make, were drawn for, or gave back: these count until their lease would have ended,
-/// so that nobody looks through many for those of a friend.
-async fn in_hand(conn: &mut AnyConnection, users: &[i64], now: i64) -> Result<HashMap<i64, i64>> {
-    let mut in_hand: HashMap<i64, i64> = HashMap::new();
-    let rows: Vec<(i64, i64)> = sqlx::query_as(concat!(
-        "SELECT a.drawn_for, count(*) FROM audits a WHERE a.state = 'open'
-           AND a.drawn_for IS NOT NULL AND a.drawn_until >= $1 GROUP BY a.drawn_for
-         UNION ALL SELECT h.user_id, count(*) FROM audits a JOIN jobs h ON h.id = a.job_id
-           WHERE a.state = 'open' AND a.job_id IS NOT NULL AND h.state = 'open'
-             AND NOT ",
-        is_over!("h", "$1"),
-        " GROUP BY h.user_id"
-    ))
-    .bind(now)
-    .fetch_all(&mut *conn)
-    .await?;
-    for (user, audits) in rows {
-        *in_hand.entry(user).or_default() += audits;
-    }
-    for part in users.chunks(LISTED) {
-        // Leases given back end no earlier than they began: the index leads to the last day's.
-        let mut query = Statement::new(
-            "SELECT user_id, count(*) FROM jobs WHERE state <> 'done' AND state = 'returned'
-               AND kind = 'audit' AND expires_at > ",
-        );
-        query.bind(now - DAY)?.push(" AND leased_at + lease_ms > ");
-        query.bind(now)?.push(" AND user_id IN (");
-        query.bind_all(part)?.push(") GROUP BY user_id");
-        let rows: Vec<(i64, i64)> = query.fetch_all(&mut *conn).await?;
-        for (user, audits) in rows {
-            *in_hand.entry(user).or_default() += audits;
-        }
-    }
-    Ok(in_hand)
 }
 
 /// Contributors past their probation who were heard of within a day and are not in quarantine.

@@ -126,7 +126,7 @@ async fn where_nobody_has_a_record_newcomers_acquit_and_do_not_convict() {
 }
 
 #[tokio::test]
-async fn a_volunteer_holds_two_audits_and_the_operators_auditor_may_take_them() {
+async fn a_volunteers_audits_may_be_taken_by_the_operators_auditor() {
     let mut court = Court::new().await;
     let bob = court.app.bob.clone();
     court.proven(&[&bob]).await;
@@ -135,8 +135,7 @@ async fn a_volunteer_holds_two_audits_and_the_operators_auditor_may_take_them() 
     }
     court.app.clock.advance_seconds(PATIENCE);
     let held = court.lease(&bob).await;
-    let kinds = [court.kind(&bob).await, court.kind(&bob).await];
-    assert_eq!(kinds, [WorkKind::Audit, WorkKind::SelfPlay]);
+    assert_eq!(court.kind(&bob).await, WorkKind::Audit);
     assert_eq!(court.beats(&bob, &held).await.status(), StatusCode::OK);
     // The one that is free, then the two that bob holds, and none of them twice.
     for kind in [WorkKind::Audit; 3].into_iter().chain([WorkKind::SelfPlay]) {
@@ -147,26 +146,22 @@ async fn a_volunteer_holds_two_audits_and_the_operators_auditor_may_take_them() 
 }
 
 #[tokio::test]
-async fn nobody_looks_through_the_audits_by_giving_them_back() {
+async fn an_audit_that_is_given_back_is_drawn_for_again() {
     let mut court = Court::new().await;
     let (bob, carol) = (court.app.bob.clone(), court.carol.clone());
     court.proven(&[&bob, &carol]).await;
     let (games, _) = court.alice_plays().await;
-    court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
-    // Answered in part, it was in hand as well.
     let first = court.lease(&bob).await;
+    // Answered in part.
     let (_, again) = read(&audit(&first, &games, Same), &Caps::default()).unwrap();
     court.app.accepted(&bob, &chunk(&first, &again[..1])).await;
     court.gives_back(&bob, &first).await;
-    let second = court.lease(&bob).await;
-    assert_eq!(second.work.kind(), WorkKind::Audit);
-    court.gives_back(&bob, &second).await;
-    assert_eq!(court.kind(&bob).await, WorkKind::SelfPlay);
+    for token in [&bob, &carol] {
+        let job = court.app.lease(token).await;
+        assert_eq!(job.work.kind(), WorkKind::SelfPlay, "nobody was drawn");
+    }
     assert_eq!(court.kind(&carol).await, WorkKind::Audit);
-    // The leases would have ended.
-    court.app.clock.advance_seconds(61);
-    assert_eq!(court.kind(&bob).await, WorkKind::Audit);
 }
 
 #[tokio::test]
