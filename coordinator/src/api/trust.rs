@@ -16,8 +16,8 @@ use super::extract::{Contributor, CursorQuery, Json, Operator, Path, Query, Trai
 use super::jobs::WORKER_CHARS;
 use super::people::check_sought;
 use crate::app::App;
-use crate::db::{ChunkStatus, HoldEffects, HoldOrder};
-use crate::{random, ratings};
+use crate::db::{ChunkStatus, HoldOrder};
+use crate::{random, trust};
 
 /// Holds of a page if the request does not say how many.
 const PAGE: u32 = 1000;
@@ -47,7 +47,9 @@ async fn own(
     State(app): State<App>,
     Contributor(contributor): Contributor,
 ) -> ApiResult<axum::Json<TrustInfo>> {
-    Ok(axum::Json(app.db.trust(&contributor.name).await?))
+    let db = app.db.clone();
+    let trust = async move { db.trust(&contributor.name).await };
+    Ok(axum::Json(app.listing.ask(trust).await?))
 }
 
 /// How far contributors are trusted, and why: those with held chunks first, then those whose games
@@ -61,8 +63,9 @@ async fn contributors(
     State(app): State<App>,
     _: Operator,
 ) -> ApiResult<axum::Json<Vec<ContributorTrust>>> {
-    let now = app.clock.now();
-    Ok(axum::Json(app.db.suspects(CONTRIBUTORS, now).await?))
+    let (db, now) = (app.db.clone(), app.clock.now());
+    let suspects = async move { db.suspects(CONTRIBUTORS, now).await };
+    Ok(axum::Json(app.listing.ask(suspects).await?))
 }
 
 /// How far a user is trusted, and why.
@@ -100,7 +103,7 @@ async fn quarantine(
     let order = checked(&order, operator.name)?;
     let (chance, now) = (random::seed()?, app.clock.now());
     let effects = app.db.quarantine(&name, order, chance, now).await?;
-    follow(&app, effects.unwrap_or_default());
+    trust::follow(&app, effects.unwrap_or_default());
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -180,7 +183,7 @@ async fn hold(
 ) -> ApiResult<StatusCode> {
     let order = checked(&order, operator.name)?;
     let effects = app.db.hold_chunk(hash, order, app.clock.now()).await?;
-    follow(&app, effects);
+    trust::follow(&app, effects);
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -212,12 +215,6 @@ fn checked(order: &QuarantineOrder, actor: String) -> ApiResult<HoldOrder> {
         reason: reason.to_owned(),
         actor,
     })
-}
-
-fn follow(app: &App, effects: HoldEffects) {
-    for run in effects.stale {
-        ratings::refit_soon(app, run);
-    }
 }
 
 /// Chunks taken out of training, matches and ratings, and put back, in order.

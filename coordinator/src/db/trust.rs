@@ -3,6 +3,7 @@
 use rookery_common::audit::{Disagreement, SampledGame, Span};
 use rookery_common::ids::{ContentHash, NetworkNumber, RunName};
 use rookery_common::protocol::audits::{AuditTask, AuditedRules};
+use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{Backend, Work};
 use serde::{Deserialize, Serialize};
 
@@ -104,11 +105,13 @@ pub struct HoldOrder {
     pub actor: String,
 }
 
-/// Runs in which holds changed results between networks, so that ratings are to be fitted again.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What follows from chunks that are held or let go.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct HoldEffects {
-    /// The runs.
+    /// Runs in which results between networks changed, so that ratings are to be fitted again.
     pub stale: Vec<RunName>,
+    /// What to tell those who listen: matches that ended by pairs that count again.
+    pub events: Vec<Event>,
 }
 
 impl ChunkStatus {

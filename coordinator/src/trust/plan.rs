@@ -1,5 +1,5 @@
 //! Open audits get their tasks: the chunk is read and searches of it are chosen by chance. Then somebody is
-//! drawn for each.
+//! drawn for each, and what nobody confirms is decided.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use rookery_common::protocol::audits::AuditTask;
 
 use super::compare::{self, AuditError};
 use super::drift::suspects;
+use super::follow;
 use super::rate::audit_depth;
 use crate::app::App;
 use crate::archives::{ArchiveError, read_chunk};
@@ -38,6 +39,9 @@ pub async fn keep_planning(app: App) {
         if let Err(error) = draw_waiting(&app).await {
             tracing::error!(%error, "Auditors could not be drawn.");
         }
+        if let Err(error) = decide_overdue(&app).await {
+            tracing::error!(%error, "Audits that have waited long enough could not be decided.");
+        }
     }
 }
 
@@ -65,6 +69,17 @@ pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
             app.db.suspect(&run.name, found, now).await?;
         }
     }
+    Ok(())
+}
+
+/// Decides an audit that no auditor of the operator's has confirmed in time.
+///
+/// # Errors
+///
+/// If the ledger fails.
+pub async fn decide_overdue(app: &App) -> anyhow::Result<()> {
+    let effects = app.db.decide_overdue_audit(app.clock.now()).await?;
+    follow(app, effects);
     Ok(())
 }
 

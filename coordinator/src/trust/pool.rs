@@ -26,25 +26,32 @@ pub struct Evidence {
     pub tolerance: Tolerance,
 }
 
+/// What evidence says together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pooled {
+    /// The searches are what they claim to be.
+    Agrees,
+    /// They are not, if volunteers are believed.
+    DiffersByVolunteers,
+    /// They are not, by the word of the operator's auditors alone.
+    Differs,
+}
+
 /// What the newest of this evidence says together, as much of it as has the positions of an ordinary
 /// audit, and as much as has those of several; given newest first.
-pub fn together(evidence: &[Evidence]) -> Finding {
-    let differs = |enough: &u32| of_newest(evidence, *enough) == Finding::Differs;
-    if ENOUGH.iter().any(differs) {
-        Finding::Differs
-    } else {
-        Finding::Agrees
-    }
+pub fn together(evidence: &[Evidence]) -> Pooled {
+    let found = ENOUGH.map(|enough| of_newest(evidence, enough));
+    found.into_iter().max().unwrap_or(Pooled::Agrees)
 }
 
 /// What the newest evidence says, until it has enough positions.
 ///
 /// As in a single audit an auditor whom the operator trusts is believed alone, a volunteer is not:
 /// without the word of any one of them the others' must say the same. Newcomers are not asked.
-fn of_newest(evidence: &[Evidence], enough: u32) -> Finding {
+fn of_newest(evidence: &[Evidence], enough: u32) -> Pooled {
     let trusted = newest(evidence, enough, |weight| weight == Auditor::Trusted);
     if judge(trusted.iter().copied()) == Finding::Differs {
-        return Finding::Differs;
+        return Pooled::Differs;
     }
     let all = newest(evidence, enough, |weight| weight != Auditor::Newcomer);
     let volunteers: BTreeSet<i64> = all
@@ -57,9 +64,9 @@ fn of_newest(evidence: &[Evidence], enough: u32) -> Finding {
         judge(others) == Finding::Differs
     };
     if !volunteers.is_empty() && volunteers.iter().all(convicted) {
-        Finding::Differs
+        Pooled::DiffersByVolunteers
     } else {
-        Finding::Agrees
+        Pooled::Agrees
     }
 }
 
@@ -92,7 +99,7 @@ mod tests {
     use rookery_common::protocol::jobs::Backend;
 
     use super::*;
-    use Finding::{Agrees, Differs};
+    use Pooled::{Agrees, Differs, DiffersByVolunteers};
 
     /// Searches of four positions that are as far apart as those of another network.
     fn lie(auditor: i64, weight: Auditor) -> Evidence {
@@ -103,7 +110,7 @@ mod tests {
             ..Disagreement::default()
         };
         let tolerance = Tolerance::between(Backend::CpuF32, Backend::CudaBf16);
-        assert_eq!(tolerance.judge(&found), Agrees, "too few to tell");
+        assert_eq!(tolerance.judge(&found), Finding::Agrees, "too few to tell");
         Evidence {
             auditor,
             weight,
@@ -127,7 +134,10 @@ mod tests {
             auditors.map(|auditor| lie(*auditor, weight)).collect()
         };
         assert_eq!(together(&by(&[1], Auditor::Volunteer)), Agrees);
-        assert_eq!(together(&by(&[1, 2], Auditor::Volunteer)), Differs);
+        assert_eq!(
+            together(&by(&[1, 2], Auditor::Volunteer)),
+            DiffersByVolunteers
+        );
         assert_eq!(together(&by(&[1, 2, 3], Auditor::Newcomer)), Agrees);
         // A false accuser among honest auditors.
         let mut mixed = by(&[1], Auditor::Volunteer);

@@ -213,6 +213,18 @@ pub(crate) async fn of_job(conn: &mut AnyConnection, job: JobId) -> Result<Audit
     .ok_or_else(|| over(job))
 }
 
+/// The audit with this number, if it is open.
+pub(crate) async fn open_with(conn: &mut AnyConnection, id: i64) -> Result<Option<AuditRow>> {
+    let row = sqlx::query_as(
+        "SELECT id, run_id, chunk, user_id, opened_at, plan FROM audits
+         WHERE id = $1 AND state = 'open'",
+    )
+    .bind(id)
+    .fetch_optional(conn)
+    .await?;
+    Ok(row)
+}
+
 /// What an audit job asks for, and what it is about.
 pub(crate) async fn audited(conn: &mut AnyConnection, job: JobId) -> Result<(Work, AuditedChunk)> {
     let audit = of_job(conn, job).await?;

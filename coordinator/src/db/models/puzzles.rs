@@ -18,6 +18,7 @@ use crate::db::sql::rows::{
     count, from_json, hash, time_text, to_count, to_json, to_u32, unreadable,
 };
 use crate::db::sql::statement::{Statement, parts};
+use crate::db::trust::ChunkStatus;
 use crate::db::types::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInfo};
 use crate::random;
 
@@ -232,11 +233,12 @@ pub(crate) fn count_game(groups: &mut Groups, solved: bool, rating: u32, themes:
     }
 }
 
-pub(crate) async fn add_scores(
+/// Adds puzzle games to the scores of a network of a run if they count from now on, and takes them out if they no longer do.
+pub(crate) async fn move_scores(
     conn: &mut AnyConnection,
-    run: i64,
-    network: NetworkNumber,
+    (run, network): (i64, i64),
     groups: &Groups,
+    state: ChunkStatus,
 ) -> Result<()> {
     let groups: Vec<_> = groups.iter().collect();
     for part in parts(&groups) {
@@ -245,19 +247,32 @@ pub(crate) async fn add_scores(
         );
         query.rows(part, |row, ((kind, name), (tried, solved))| {
             row.bind(run)?
-                .bind(i64::from(network.0))?
+                .bind(network)?
                 .bind(*kind)?
                 .bind(name.clone())?
                 .bind(count(*tried))?
                 .bind(count(*solved))?;
             Ok(())
         })?;
-        query.push(
-            " ON CONFLICT (run_id, network, kind, name)
-             DO UPDATE SET tried = puzzle_scores.tried + excluded.tried,
-               solved = puzzle_scores.solved + excluded.solved",
-        );
-        query.execute(conn).await?;
+        query.push(" ON CONFLICT (run_id, network, kind, name) DO UPDATE SET ");
+        query.push(match state {
+            ChunkStatus::Counted => {
+                "tried = puzzle_scores.tried + excluded.tried,
+                 solved = puzzle_scores.solved + excluded.solved"
+            }
+            ChunkStatus::Excluded => {
+                "tried = puzzle_scores.tried - excluded.tried,
+                 solved = puzzle_scores.solved - excluded.solved"
+            }
+        });
+        query.execute(&mut *conn).await?;
+    }
+    if state == ChunkStatus::Excluded {
+        sqlx::query("DELETE FROM puzzle_scores WHERE run_id = $1 AND network = $2 AND tried = 0")
+            .bind(run)
+            .bind(network)
+            .execute(conn)
+            .await?;
     }
     Ok(())
 }

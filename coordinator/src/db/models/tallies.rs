@@ -9,10 +9,12 @@ use shakmaty::Color;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
+use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::matches::Match;
 use crate::db::models::puzzles::{self, Groups};
 use crate::db::sql::rows::{from_json, named};
 use crate::db::sql::statement::Statement;
+use crate::db::trust::ChunkStatus;
 
 /// A match's tally from its games: pairs of which one job played both, up to the deciding chunk
 /// and the pair at which it was decided.
@@ -48,36 +50,50 @@ pub(crate) async fn tally_of(conn: &mut AnyConnection, m: &Match) -> Result<Tall
     Ok(tally)
 }
 
-/// How each network did at puzzles, or the one that is given.
+/// How each network of a run did at puzzles.
 pub(crate) async fn puzzle_facts(
     conn: &mut AnyConnection,
     run: i64,
-    only: Option<i64>,
 ) -> Result<BTreeMap<i64, Groups>> {
-    let mut query = Statement::new(
-        "SELECT g.white, g.solved, p.content FROM games g
-         JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
+    let mut query = puzzle_games();
+    query.push("c.held = 0 AND c.run_id = ").bind(run)?;
+    let facts = facts_of(query.fetch_all(conn).await?)?.into_iter();
+    Ok(facts
+        .map(|((_, network), groups)| (network, groups))
+        .collect())
+}
+
+/// How networks did at puzzles in those of the chunks that are not yet so, by run and network.
+pub(crate) async fn puzzle_facts_of(
+    conn: &mut AnyConnection,
+    which: ChunkSelection,
+    state: ChunkStatus,
+) -> Result<BTreeMap<(i64, i64), Groups>> {
+    let mut query = puzzle_games();
+    which.write(&mut query, state)?;
+    facts_of(query.fetch_all(conn).await?)
+}
+
+/// The puzzle games of chunks `c`: run, network, whether it was solved, and the puzzle as JSON.
+fn puzzle_games() -> Statement {
+    Statement::new(
+        "SELECT g.run_id, g.white, g.solved, p.content FROM games g
+         JOIN chunks c ON c.sequence = g.chunk AND c.job_id = g.job_id
          LEFT JOIN puzzles p ON p.run_id = g.run_id AND p.puzzle = g.puzzle
-         WHERE g.kind = 'puzzles' AND g.run_id = ",
-    );
-    query.bind(run)?;
-    if let Some(network) = only {
-        query.push(" AND g.white = ").bind(network)?;
-    }
-    let games: Vec<(i64, i64, Option<String>)> = query.fetch_all(&mut *conn).await?;
-    let mut facts: BTreeMap<i64, Groups> = BTreeMap::new();
-    for (network, solved, content) in games {
+         WHERE c.kind = 'puzzles' AND ",
+    )
+}
+
+fn facts_of(games: Vec<(i64, i64, i64, Option<String>)>) -> Result<BTreeMap<(i64, i64), Groups>> {
+    let mut facts: BTreeMap<(i64, i64), Groups> = BTreeMap::new();
+    for (run, network, solved, content) in games {
         let puzzle: Option<Puzzle> = content
             .as_deref()
             .map(|json| from_json("puzzle", json))
             .transpose()?;
         let (rating, themes) = puzzle.map(|p| (p.rating, p.themes)).unwrap_or_default();
-        puzzles::count_game(
-            facts.entry(network).or_default(),
-            solved != 0,
-            rating,
-            &themes,
-        );
+        let groups = facts.entry((run, network)).or_default();
+        puzzles::count_game(groups, solved != 0, rating, &themes);
     }
     Ok(facts)
 }

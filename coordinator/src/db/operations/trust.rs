@@ -13,7 +13,7 @@ use crate::db::sql::transactions::{in_read, in_write};
 use crate::db::trust::{
     AuditPlan, AuditorActivity, Exposure, HoldEffects, HoldOrder, UnplannedAudit,
 };
-use crate::db::use_cases::{exclusions, quarantine, standings};
+use crate::db::use_cases::{audit_results, exclusions, quarantine, standings};
 use crate::trust::draw::DrawBoard;
 use crate::trust::drift::{Sample, Suspicion};
 
@@ -41,6 +41,16 @@ impl Database {
     /// Lets audits, by their numbers, wait for who was drawn.
     pub async fn enter_draws(&self, drawn: Vec<(i64, UserId)>, now: Timestamp) -> Result<()> {
         in_write!(self, audit_draws::enter(drawn, now))
+    }
+
+    /// Decides an audit that has waited for an auditor of the operator's for long enough, if there is one; no more than
+    /// one for each chunk that comes in.
+    pub async fn decide_overdue_audit(&self, now: Timestamp) -> Result<HoldEffects> {
+        let overdue = in_read!(self.readers, audit_results::overdue(now))?;
+        match overdue.first().copied() {
+            Some(audit) => in_write!(self, audit_results::decide_overdue(audit, now)),
+            None => Ok(HoldEffects::default()),
+        }
     }
 
     /// Who audits, and how much was audited within a day.

@@ -135,7 +135,8 @@ async fn enter<'a>(
             exclusions::note(conn, which, chunk.state, reason, chunk.now).await?;
         } else if chunk.kind == WorkKind::Puzzles {
             let groups = puzzles::groups(&chunk.chunk.games);
-            puzzles::add_scores(conn, chunk.job.run_id, chunk.job.network()?, &groups).await?;
+            let network = (chunk.job.run_id, chunk.job.network);
+            puzzles::move_scores(conn, network, &groups, chunk.state).await?;
         }
     }
     Ok(all)
@@ -219,6 +220,7 @@ async fn follow_up(
         WorkKind::Audit => {
             let (sequence, now) = (entered.sequence, entered.now);
             let effects = audit_results::answer(conn, job, chunk, sequence, now).await?;
+            events.extend(effects.events);
             if effects.stale.is_empty() {
                 RatingsState::Fresh
             } else {

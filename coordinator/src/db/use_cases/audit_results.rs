@@ -11,24 +11,26 @@ use crate::db::models::audit_history::Part;
 use crate::db::models::audits::{AuditRow, Cause, of_job, record_of};
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::extra_audits::open_recent;
-use crate::db::models::leases::JobRow;
+use crate::db::models::leases::{JobRow, is_over};
 use crate::db::models::states::AuditState;
-use crate::db::models::{audit_draws, audit_history, tokens};
+use crate::db::models::{audit_draws, audit_history, audits, tokens};
 use crate::db::sql::rows::{job_bytes, unreadable};
 use crate::db::trust::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::types::ChunkDraft;
-use crate::db::use_cases::exclusions;
-use crate::db::use_cases::quarantine;
-use crate::trust::pool::together;
+use crate::db::use_cases::{exclusions, match_results, quarantine};
+use crate::trust::pool::{Pooled, together};
 use crate::trust::rate::{PASS_POSITIONS, RECENT, is_quarantined_by};
 use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
 
 /// Who quarantines when no operator does.
 const ACTOR: &str = "audits";
 
-/// How long after its beginning an audit that fails by volunteers' votes waits for a vote of one of the operator's
-/// auditors, if one is at work.
+/// How long after its beginning an audit that fails by volunteers' word waits for one of the operator's auditors, if one
+/// is at work.
 const CONFIRMED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
+
+/// Overdue audits that are looked at together.
+const OVERDUE: i64 = 64;
 
 /// Enters what an auditor's chunk says, and decides the audit if its job is complete.
 pub(crate) async fn answer(
@@ -157,14 +159,26 @@ async fn decide(
     let opinions = opinions(conn, audit.id).await?;
     let plain: Vec<Opinion> = opinions.iter().map(|(_, opinion)| *opinion).collect();
     let verdict = verdict(&plain);
-    if verdict == Verdict::Failed && waits_for_auditor(conn, audit, &plain, now).await? {
-        return Ok(HoldEffects::default());
-    }
+    let has_auditor_spoken = plain
+        .iter()
+        .any(|opinion| opinion.auditor == Auditor::Trusted);
     // What a single audit lets pass may be too much in many.
-    let found = match verdict {
+    let mut found = match verdict {
         Verdict::Open => return Ok(HoldEffects::default()),
         Verdict::Passed => together(&audit_history::since_last_failure(conn, audit).await?),
-        Verdict::Failed => Finding::Differs,
+        Verdict::Failed if has_auditor_spoken => Pooled::Differs,
+        Verdict::Failed => Pooled::DiffersByVolunteers,
+    };
+    if found == Pooled::DiffersByVolunteers {
+        if has_auditor_spoken {
+            found = Pooled::Agrees;
+        } else if waits_for_auditor(conn, audit, now).await? {
+            return Ok(HoldEffects::default());
+        }
+    }
+    let found = match found {
+        Pooled::Agrees => Finding::Agrees,
+        Pooled::Differs | Pooled::DiffersByVolunteers => Finding::Differs,
     };
     let (state, in_many) = match found {
         Finding::Agrees => (AuditState::Passed, false),
@@ -200,16 +214,57 @@ async fn decide(
 async fn waits_for_auditor(
     conn: &mut AnyConnection,
     audit: &AuditRow,
-    opinions: &[Opinion],
     now: Timestamp,
 ) -> Result<bool> {
-    let has_spoken = opinions
-        .iter()
-        .any(|opinion| opinion.auditor == Auditor::Trusted);
     let until = audit.opened_at + CONFIRMED_WITHIN.as_millis() as i64;
-    Ok(!has_spoken
-        && now.as_millisecond() < until
+    Ok(now.as_millisecond() < until
         && audit_draws::is_auditor_at_work(conn, audit.user_id, now).await?)
+}
+
+/// Open audits that have waited for an auditor of the operator's for long enough, that nobody makes, and that what was
+/// said of them decides.
+pub(crate) async fn overdue(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
+    let audits: Vec<i64> = sqlx::query_scalar(concat!(
+        "SELECT a.id FROM audits a LEFT JOIN jobs h ON h.id = a.job_id
+         WHERE a.state = 'open' AND a.opened_at <= $1
+           AND (h.id IS NULL OR h.state = 'returned' OR ",
+        is_over!("h", "$2"),
+        ")
+           AND EXISTS (SELECT 1 FROM audit_opinions o WHERE o.audit_id = a.id)
+         ORDER BY a.id LIMIT $3"
+    ))
+    .bind((now - CONFIRMED_WITHIN).as_millisecond())
+    .bind(now.as_millisecond())
+    .bind(OVERDUE)
+    .fetch_all(&mut *conn)
+    .await?;
+    let mut decided = Vec::new();
+    for audit in audits {
+        let opinions = opinions(conn, audit).await?;
+        let opinions: Vec<Opinion> = opinions.into_iter().map(|(_, one)| one).collect();
+        if verdict(&opinions) != Verdict::Open {
+            decided.push(audit);
+        }
+    }
+    Ok(decided)
+}
+
+/// Decides an overdue audit, if it is still open and no other was decided since the last chunk came: those that decide
+/// tell in which order.
+pub(crate) async fn decide_overdue(
+    conn: &mut AnyConnection,
+    audit: i64,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let last = match_results::last_chunk(conn).await?;
+    let decided: i64 = sqlx::query_scalar("SELECT count(*) FROM audits WHERE decided_by = $1")
+        .bind(last)
+        .fetch_one(&mut *conn)
+        .await?;
+    match audits::open_with(conn, audit).await? {
+        Some(audit) if decided == 0 => decide(conn, &audit, last, now).await,
+        _ => Ok(HoldEffects::default()),
+    }
 }
 
 /// What is added to a track record.

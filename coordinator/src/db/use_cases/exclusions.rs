@@ -1,13 +1,13 @@
 //! Chunks that are held out of training, matches and ratings.
 //!
 //! A chunk's row, its games and its file stay; what changes are the sums over chunks that are not
-//! held. They are made again from the games, as `ledger check` does.
+//! held: these are moved by what the chunks have in them, as the ledger may have very many others.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use rookery_common::chess::GameResult;
-use rookery_common::ids::{ContentHash, MatchId, NetworkNumber, RunName};
+use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::{HoldPage, HoldRow};
 use shakmaty::Color;
@@ -17,8 +17,8 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::operator_log::{self, Act, Action};
-use crate::db::models::{credits, matches, puzzles, runs, spans, tallies};
-use crate::db::sql::rows::{hash, name_of, named, time_text, to_u32};
+use crate::db::models::{credits, puzzles, runs, spans, tallies};
+use crate::db::sql::rows::{hash, name_of, named, time_text};
 use crate::db::sql::statement::Statement;
 use crate::db::trust::{ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::use_cases::match_results;
@@ -34,15 +34,6 @@ struct Sums {
     positions: i64,
 }
 
-/// What has to be made again once chunks have changed.
-#[derive(Default)]
-struct Touched {
-    /// Runs with networks whose puzzle scores changed.
-    puzzles: BTreeSet<(i64, i64)>,
-    /// Runs with their matches.
-    matches: BTreeSet<(i64, i64)>,
-}
-
 /// Holds chunks or lets them go; those that are so already stay. A contributor may have very many:
 /// the number of statements does not grow with theirs.
 pub(crate) async fn set(
@@ -52,16 +43,15 @@ pub(crate) async fn set(
     reason: &str,
     now: Timestamp,
 ) -> Result<HoldEffects> {
-    let mut touched = Touched::default();
     for sums in together(conn, which, state).await? {
         move_sums(conn, &sums, state).await?;
-        if named::<WorkKind>("kind of chunk", &sums.kind)? == WorkKind::Puzzles {
-            touched.puzzles.insert((sums.run_id, sums.network));
-        }
+    }
+    for ((run, network), groups) in tallies::puzzle_facts_of(conn, which, state).await? {
+        puzzles::move_scores(conn, (run, network), &groups, state).await?;
     }
     spans::change(conn, which, state).await?;
-    touched.matches = matches_of(conn, which, state).await?;
-    for (_, id) in &touched.matches {
+    let matches = matches_of(conn, which, state).await?;
+    for (_, id) in &matches {
         match state {
             ChunkStatus::Excluded => free_pairs(conn, *id, which).await?,
             ChunkStatus::Counted => fill_pairs(conn, *id, which).await?,
@@ -72,7 +62,17 @@ pub(crate) async fn set(
     }
     // Until here what is changed is told by what is not yet so.
     note(conn, which, state, reason, now).await?;
-    touched.make_again(conn).await
+    let mut effects = HoldEffects::default();
+    for (_, id) in &matches {
+        let events = match_results::recount(conn, *id, state, now).await?;
+        effects.events.extend(events);
+    }
+    let runs: BTreeSet<i64> = matches.into_iter().map(|(run, _)| run).collect();
+    for run in runs {
+        runs::make_stale(conn, run).await?;
+        effects.stale.extend(runs::name_of(conn, run).await?);
+    }
+    Ok(effects)
 }
 
 /// Enters that chunks are held or let go, and marks them.
@@ -217,35 +217,6 @@ async fn return_jobs(conn: &mut AnyConnection, which: ChunkSelection) -> Result<
     which.write(&mut end, ChunkStatus::Excluded)?;
     end.push(")");
     end.execute(conn).await
-}
-
-impl Touched {
-    async fn make_again(self, conn: &mut AnyConnection) -> Result<HoldEffects> {
-        for (run, network) in &self.puzzles {
-            sqlx::query("DELETE FROM puzzle_scores WHERE run_id = $1 AND network = $2")
-                .bind(*run)
-                .bind(*network)
-                .execute(&mut *conn)
-                .await?;
-            let mut facts = tallies::puzzle_facts(conn, *run, Some(*network)).await?;
-            let number = NetworkNumber(to_u32("network", *network)?);
-            if let Some(groups) = facts.remove(network) {
-                puzzles::add_scores(conn, *run, number, &groups).await?;
-            }
-        }
-        for (_, id) in &self.matches {
-            let mut m = matches::load(conn, MatchId(*id)).await?;
-            m.tally = tallies::tally_of(conn, &m).await?;
-            match_results::store_tally(conn, &m).await?;
-        }
-        let runs: BTreeSet<i64> = self.matches.iter().map(|(run, _)| *run).collect();
-        let mut stale = Vec::new();
-        for run in runs {
-            runs::make_stale(conn, run).await?;
-            stale.extend(runs::name_of(conn, run).await?);
-        }
-        Ok(HoldEffects { stale })
-    }
 }
 
 #[derive(FromRow)]

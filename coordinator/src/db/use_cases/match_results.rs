@@ -14,8 +14,9 @@ use crate::db::gate_decision;
 use crate::db::models::matches::{Match, open_next_gate, verdict};
 use crate::db::models::pairs::{self, Completed};
 use crate::db::models::runs::Run;
-use crate::db::models::{networks, runs, tallies};
+use crate::db::models::{matches, networks, runs, tallies};
 use crate::db::sql::rows::{count, hash, unreadable};
+use crate::db::trust::ChunkStatus;
 
 /// How a match ends.
 struct End {
@@ -33,10 +34,39 @@ pub(crate) async fn count_pairs(
     chunk: i64,
     now: Timestamp,
 ) -> Result<Vec<Event>> {
-    let run = runs::load_by_id(conn, m.run_id).await?;
     add(&mut m.tally, &completed.tally);
+    settle(conn, m, completed.first, chunk, now).await
+}
+
+/// Counts the pairs of a match anew, as chunks with games of it count again or no more. An open match ends if the pairs
+/// that came back do that.
+pub(crate) async fn recount(
+    conn: &mut AnyConnection,
+    id: i64,
+    state: ChunkStatus,
+    now: Timestamp,
+) -> Result<Vec<Event>> {
+    let mut m = matches::load(conn, MatchId(id)).await?;
+    m.tally = tallies::tally_of(conn, &m).await?;
+    if state == ChunkStatus::Counted && m.status == MatchStatus::Open {
+        let last = last_chunk(conn).await?;
+        return settle(conn, m, 0, last, now).await;
+    }
+    store_tally(conn, &m).await?;
+    Ok(Vec::new())
+}
+
+/// Keeps the tally of an open match, and ends the match if its pairs from `first` on do. The match's new state is told.
+async fn settle(
+    conn: &mut AnyConnection,
+    mut m: Match,
+    first: u32,
+    chunk: i64,
+    now: Timestamp,
+) -> Result<Vec<Event>> {
+    let run = runs::load_by_id(conn, m.run_id).await?;
     let mut events = Vec::new();
-    let end = end_of(conn, &m, completed.first).await?;
+    let end = end_of(conn, &m, first).await?;
     if let Some(end) = &end {
         m.status = end.status;
         events.extend(judge(conn, &run, &m).await?);
@@ -103,9 +133,7 @@ pub(crate) async fn reject(
     now: Timestamp,
 ) -> Result<Event> {
     m.status = MatchStatus::Rejected;
-    let last: i64 = sqlx::query_scalar("SELECT coalesce(max(sequence), 0) FROM chunks")
-        .fetch_one(&mut *conn)
-        .await?;
+    let last = last_chunk(conn).await?;
     let end = End {
         status: m.status,
         reason: reason.to_owned(),
@@ -145,7 +173,15 @@ fn add(tally: &mut Tally, added: &Tally) {
     }
 }
 
-pub(crate) async fn store_tally(conn: &mut AnyConnection, m: &Match) -> Result<()> {
+/// The newest chunk of the ledger.
+pub(crate) async fn last_chunk(conn: &mut AnyConnection) -> Result<i64> {
+    let last = sqlx::query_scalar("SELECT coalesce(max(sequence), 0) FROM chunks")
+        .fetch_one(conn)
+        .await?;
+    Ok(last)
+}
+
+async fn store_tally(conn: &mut AnyConnection, m: &Match) -> Result<()> {
     let [p0, p1, p2, p3, p4] = m.tally.pairs.counts.map(count);
     sqlx::query(
         "UPDATE matches SET wins = $2, draws = $3, losses = $4, pairs_0 = $5, pairs_1 = $6,

@@ -1,11 +1,16 @@
-//! Contributors who are cleared: what their quarantine kept from the auditors is looked at after all.
+//! Contributors who are cleared: what their quarantine kept from auditors and matches counts after all.
 
+use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::protocol::trust::TrustLevel;
 use rookery_coordinator::trust::plan::plan_waiting;
 
 use crate::support::court::Court;
 use crate::support::games::Found::{Other, Same};
+use crate::support::games::Score::Win;
+use crate::support::games::{chunk, pair_games};
+use crate::support::matches::{gated, statuses};
 
 #[tokio::test]
 async fn audits_that_a_quarantine_has_ended_go_on_when_it_ends() {
@@ -58,4 +63,23 @@ async fn failures_of_chunks_that_were_let_go_are_held_against_nobody() {
     assert_eq!(alice.audits_failed, 3, "they are not forgotten");
     court.judged(Other).await;
     assert_eq!(court.alice().await.level, TrustLevel::Quarantined);
+}
+
+#[tokio::test]
+async fn a_match_ends_once_its_last_pairs_count_again() {
+    let app = gated().await;
+    let jobs = [app.lease(&app.alice).await, app.lease(&app.alice).await];
+    assert_eq!(app.order("/users/alice", true).await, 204);
+    for job in &jobs {
+        let games = pair_games(job, 0, [Win, Win]);
+        app.accepted(&app.alice, &chunk(job, &games)).await;
+    }
+    assert_eq!(statuses(&app).await[1], NetworkStatus::Candidate);
+    let mut events = app.app.events.subscribe();
+    assert_eq!(app.order("/users/alice", false).await, 204);
+    assert_eq!(statuses(&app).await[1], NetworkStatus::Promoted);
+    let told = std::iter::from_fn(|| events.try_recv().ok());
+    let promoted = told.filter(|event| matches!(event, Event::Promotion { .. }));
+    assert_eq!(promoted.count(), 1);
+    app.assert_consistent().await;
 }

@@ -1,11 +1,12 @@
-//! Whose word counts in audits: not that of somebody in quarantine.
+//! Whose word counts in audits: not that of somebody in quarantine, and the operator's auditor's before volunteers'.
 
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::people::Scope;
+use rookery_coordinator::trust::plan::decide_overdue;
 
 use crate::support::app::user;
 use crate::support::court::{Court, PATIENCE};
-use crate::support::games::Found::Other;
+use crate::support::games::Found::{Near, Other, Same};
 use crate::support::noon;
 
 #[tokio::test]
@@ -41,4 +42,46 @@ async fn those_in_quarantine_do_not_keep_newcomers_from_auditing() {
     court.alice_plays().await;
     court.app.clock.advance_seconds(PATIENCE);
     assert_eq!(court.kind(&erin).await, WorkKind::Audit);
+}
+
+#[tokio::test]
+async fn what_volunteers_find_in_many_audits_waits_for_the_operators_auditor() {
+    let mut court = Court::new().await;
+    let [alice, bob, carol] = [&court.app.alice, &court.app.bob, &court.carol].map(Clone::clone);
+    court.proven(&[&bob, &carol]).await;
+    let mut last = Vec::new();
+    for volunteer in [&bob, &carol, &bob, &carol, &bob, &carol] {
+        assert_eq!(court.alice().await.audits_open, 0);
+        last = court.plays_some(&alice, 1).await.0;
+        court.app.clock.advance_seconds(PATIENCE);
+        court.answer(volunteer, &last, Near).await;
+    }
+    let trust = court.alice().await;
+    assert_eq!((trust.audits_open, trust.audits_failed), (1, 0));
+    court.answer(&court.auditor, &last, Same).await;
+    let trust = court.alice().await;
+    assert_eq!((trust.audits_open, trust.audits_failed), (0, 0));
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn what_the_operators_auditor_does_not_look_at_in_time_is_decided_without_it() {
+    let mut court = Court::new().await;
+    let (bob, carol) = (court.app.bob.clone(), court.carol.clone());
+    court.proven(&[&bob, &carol]).await;
+    let (games, _) = court.alice_plays().await;
+    court.app.clock.advance_seconds(PATIENCE);
+    for volunteer in [&bob, &carol] {
+        court.answer(volunteer, &games, Other).await;
+    }
+    let state = async || {
+        decide_overdue(&court.app.app).await.unwrap();
+        let trust = court.alice().await;
+        (trust.audits_open, trust.audits_failed)
+    };
+    assert_eq!(state().await, (1, 0));
+    court.app.clock.advance_seconds(60 * 60);
+    assert_eq!(state().await, (0, 1));
+    assert_eq!(court.holds().await.len(), 1);
+    court.app.assert_consistent().await;
 }

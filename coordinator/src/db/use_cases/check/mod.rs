@@ -201,7 +201,7 @@ async fn check_puzzles(
     run: i64,
     found: &mut Vec<Discrepancy>,
 ) -> Result<()> {
-    let facts: Vec<_> = tallies::puzzle_facts(conn, run, None)
+    let facts: Vec<_> = tallies::puzzle_facts(conn, run)
         .await?
         .into_iter()
         .flat_map(|(network, groups)| {
