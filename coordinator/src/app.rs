@@ -81,9 +81,8 @@ pub struct Parts {
     /// Concurrency limit of reading chunks to show a game. Anybody may look at games: they neither
     /// hold up what comes in nor wait for it.
     pub viewing: ConcurrencyLimit,
-    /// Lists of games or contributors that are looked for at the same time. Anybody may ask for any,
-    /// and one that holds little may take long: most of what else is asked must find a connection to
-    /// the ledger.
+    /// Lists that are looked for at the same time. Anybody may ask for any, and one that holds little may take long:
+    /// most of what else is asked must find a connection to the ledger.
     pub listing: ConcurrencyLimit,
     /// Held while ratings are fitted: one fit at a time is enough.
     pub fitting: Mutex<()>,

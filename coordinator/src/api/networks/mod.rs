@@ -269,7 +269,9 @@ async fn list(
     Query(query): Query<RunQuery>,
 ) -> ApiResult<axum::Json<Vec<NetworkInfo>>> {
     let run = query.resolve(&app).await?;
-    Ok(axum::Json(app.db.networks(&run).await?))
+    let db = app.db.clone();
+    let networks = app.listing.ask(async move { db.networks(&run).await });
+    Ok(axum::Json(networks.await?))
 }
 
 /// Reads `best`, a number or a SHA-256.
