@@ -7,7 +7,8 @@
 //!        other coordinators on the same ledger (PostgreSQL's NOTIFY)
 //! ```
 //!
-//! A listener that is too slow misses events and gets their number: pages reload then.
+//! A listener that is too slow misses events and is told so, as are all when events of another coordinator were lost:
+//! pages are asked for again then.
 
 use rookery_common::protocol::events::Event;
 use tokio::sync::broadcast;

@@ -32,7 +32,9 @@ async fn tell(app: &App) {
     loop {
         let mut events = match own.recv().await {
             Ok(event) => vec![event],
-            Err(RecvError::Lagged(_)) => continue,
+            Err(RecvError::Lagged(events)) => vec![Event::Missed {
+                events: Some(events),
+            }],
             Err(RecvError::Closed) => return,
         };
         tokio::time::sleep(GATHER).await;
@@ -45,6 +47,15 @@ async fn tell(app: &App) {
     }
 }
 
+/// Whether listeners here are told an event of another coordinator: not of a board for which there is no room, or that
+/// goes on too soon.
+fn is_news(app: &App, event: &Event) -> bool {
+    match event {
+        Event::Board(board) => app.live_boards.take(board.clone(), app.clock.now()),
+        _ => true,
+    }
+}
+
 /// Tells here what happens at others.
 async fn hear(app: &App) {
     loop {
@@ -52,15 +63,15 @@ async fn hear(app: &App) {
             Ok(None) => return,
             Ok(Some(mut announcements)) => loop {
                 match announcements.next().await {
-                    Ok(Heard::Events(events)) => {
-                        for event in &events {
-                            if let Event::Board(board) = event {
-                                app.live_boards.take(board.clone(), app.clock.now());
-                            }
-                        }
+                    Ok(Heard::Events(mut events)) => {
+                        events.retain(|event| is_news(app, event));
                         app.events.publish_heard(events);
                     }
-                    Ok(Heard::Gap) => tracing::warn!("Events of other coordinators were missed."),
+                    Ok(Heard::Gap) => {
+                        tracing::warn!("Events of other coordinators were missed.");
+                        app.events
+                            .publish_heard(vec![Event::Missed { events: None }]);
+                    }
                     Err(error) => {
                         tracing::warn!(%error, "The subscription to other coordinators' events failed.");
                         break;

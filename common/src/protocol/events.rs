@@ -81,6 +81,11 @@ pub enum Event {
         /// The last step.
         step: u64,
     },
+    /// Events were lost on the way: what is shown is to be asked for again.
+    Missed {
+        /// How many, if that is known.
+        events: Option<u64>,
+    },
 }
 
 impl Event {
@@ -95,6 +100,7 @@ impl Event {
             Self::Ratings { .. } => "ratings",
             Self::Board(_) => "board",
             Self::Metrics { .. } => "metrics",
+            Self::Missed { .. } => "missed",
         }
     }
 }

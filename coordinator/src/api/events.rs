@@ -26,8 +26,8 @@ pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(events))
 }
 
-/// What happens from now on, as server-sent events named by their `kind`. A listener that was too
-/// slow gets `missed` with the number of events that it lost.
+/// What happens from now on, as server-sent events named by their `kind`. A listener that was too slow gets `missed`,
+/// and so do all where events of another coordinator were lost.
 #[utoipa::path(get, path = "/events", tag = "events", responses(
     (status = 200, description = "The stream", content_type = "text/event-stream",
         body = rookery_common::protocol::events::Event),
@@ -54,12 +54,10 @@ async fn events(
 fn sent(
     event: Result<protocol::Event, BroadcastStreamRecvError>,
 ) -> Option<Result<Event, Infallible>> {
-    let sent = match event {
-        Ok(event) => Event::default()
-            .event(event.kind())
-            .json_data(&event)
-            .ok()?,
-        Err(error) => Event::default().event("missed").data(error.to_string()),
-    };
-    Some(Ok(sent))
+    let event = event.unwrap_or_else(|BroadcastStreamRecvError::Lagged(events)| {
+        let events = Some(events);
+        protocol::Event::Missed { events }
+    });
+    let sent = Event::default().event(event.kind());
+    Some(Ok(sent.json_data(&event).ok()?))
 }
