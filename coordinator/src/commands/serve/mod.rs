@@ -4,7 +4,7 @@ mod args;
 mod background;
 mod shutdown;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +81,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     background::resume_leases(&app).await?;
     background::refit_all(&app).await?;
     warn_of_no_auditor(&app).await?;
+    warn_of_no_source(&app, address.ip());
     let beside = background::begin(&app, webhook);
     let upkeep = background::keep_up(app.clone(), dependencies, unknown.is_none());
     let upkeep = tokio::spawn(upkeep);
@@ -180,6 +181,16 @@ async fn create_missing(
             .await
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// The page that invites volunteers cannot say where the worker is, and nobody can ask.
+fn warn_of_no_source(app: &App, listen: IpAddr) {
+    let found = app.worker_source.is_some() || app.source.is_some();
+    if !found && app.presentation.contact.is_none() && !listen.is_loopback() {
+        tracing::warn!(
+            "The page Join does not say where the worker is to be had: give --worker-url, --source-url or --contact."
+        );
     }
 }
 
