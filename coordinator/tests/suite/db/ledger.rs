@@ -69,6 +69,7 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
         DROP INDEX games_of_eco;
         DROP INDEX games_of_opening;
         DROP INDEX games_unnamed;
+        DROP INDEX audits_failed_of_user;
         ALTER TABLE games DROP COLUMN eco;
         ALTER TABLE games DROP COLUMN opening;
         DELETE FROM _sqlx_migrations WHERE version > 100";
