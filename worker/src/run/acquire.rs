@@ -14,7 +14,7 @@ use super::Shared;
 use super::lease::{Lease, give_back};
 use super::login::fatal_error;
 use super::registration::runs_there;
-use super::resume::close;
+use super::resume::leave;
 use crate::api::{ApiError, JobOffer};
 use crate::networks::{NetworkError, NetworkFile};
 use crate::play::{GamesError, JobWork, check_games};
@@ -341,7 +341,7 @@ fn check_run(job: &Job, wanted: Option<&RunName>) -> Result<(), JobTrouble> {
     }
 }
 
-/// Fetches a job's networks. If that fails, the job is closed and given back.
+/// Fetches a job's networks. If that fails, the job is left.
 pub(super) async fn equip(
     shared: &Shared,
     job: Arc<Job>,
@@ -368,17 +368,10 @@ pub(super) async fn equip(
             })
         }
         Err(error) => {
-            drop(lease);
-            give_up(shared, &job).await;
+            leave(shared, job.id);
             Err(error)
         }
     }
-}
-
-/// Closes a job that is not played any further, and gives its lease back.
-async fn give_up(shared: &Shared, job: &Job) {
-    close(shared, job.id).await;
-    give_back(&shared.client, job.id).await;
 }
 
 async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, PrepareError> {

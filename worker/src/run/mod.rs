@@ -29,6 +29,8 @@ mod resume;
 mod status;
 mod summary;
 mod supervisor;
+#[cfg(test)]
+mod testing;
 mod upload;
 
 use std::path::Path;

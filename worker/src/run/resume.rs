@@ -6,17 +6,16 @@ use rookery_common::ids::JobId;
 use rookery_common::protocol::jobs::{Backend, Heartbeat, Instruction};
 use rookery_common::text::quantity;
 
-use super::Shared;
 use super::acquire::{Acquired, PrepareError, equip};
-use super::lease::{Lease, give_back};
+use super::lease::Lease;
 use super::login::fatal_error;
-use super::supervisor::{close_later, log_close_failure};
+use super::{Event, Shared};
+use crate::play::PlayEvent;
 use crate::retry::CallError;
 use crate::shutdown::Phase;
 use crate::spool::OpenJob;
 
-/// The job ready to be played on; none if it was closed instead, its finished games being
-/// uploaded.
+/// The job ready to be played on; none if it is left instead.
 pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Option<Acquired>> {
     let OpenJob {
         job,
@@ -25,22 +24,21 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
         backend,
     } = found;
     if missing.is_empty() {
-        close(shared, job.id).await;
+        leave(shared, job.id);
         return Ok(None);
     }
     let here = shared.machine.devices.job_info().class;
     if backend != here {
         let how = elsewhere(backend, here);
         tracing::info!("an unfinished job was begun {how} and is given back");
-        close(shared, job.id).await;
-        give_back(&shared.client, job.id).await;
+        leave(shared, job.id);
         return Ok(None);
     }
     match is_alive(shared, &job, finished).await? {
         Alive::Yes => {}
         Alive::No => {
             tracing::info!("an unfinished job's lease has ended; its finished games are kept");
-            close(shared, job.id).await;
+            leave(shared, job.id);
             return Ok(None);
         }
         Alive::Unknown => return Ok(None),
@@ -55,7 +53,7 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
         Ok(acquired) => Ok(Some(acquired)),
         Err(PrepareError::Interrupted) => Ok(None),
         Err(PrepareError::Job(error)) => {
-            tracing::error!("a job was given back: {error}");
+            tracing::error!("a job is given back: {error}");
             Ok(None)
         }
         Err(PrepareError::Fatal(error)) => Err(error),
@@ -72,12 +70,10 @@ fn elsewhere(begun: Backend, here: Backend) -> String {
     }
 }
 
-/// Closes a job that is not played any further, now or when its folder can be written again.
-pub(super) async fn close(shared: &Shared, job: JobId) {
-    if let Err(error) = shared.spool.close(job).await {
-        log_close_failure(&error);
-        close_later(shared, job);
-    }
+/// Has a job closed that is not played any further, and given back once its finished games are uploaded.
+pub(super) fn leave(shared: &Shared, job: JobId) {
+    // Without a supervisor the program has ended.
+    drop(shared.events.send(Event::Play(PlayEvent::Left(job))));
 }
 
 enum Alive {

@@ -14,7 +14,7 @@ use super::acquire::{AcquireError, Acquired, acquire};
 use super::job_state::{CloseFailure, Effect, JobEvent, JobState};
 use super::lease::{self, Lease, LeaseEvent};
 use super::login::fatal_error;
-use super::resume::resume;
+use super::resume::{leave, resume};
 use super::upload::{Drained, UploadEvent};
 use super::{Event, Shared, introduction, summary};
 use crate::play::{Control, PlayEvent, Player, games_at_once};
@@ -164,7 +164,9 @@ impl Supervisor {
             .max_jobs
             .is_none_or(|most| self.begun < most);
         let ending = self.shared.shutdown.phase() > Phase::Running || !wanted;
-        ending && self.acquiring.is_none() && self.leases().next().is_none()
+        // Jobs that were left before they were played are still to be closed.
+        let idle = self.acquiring.is_none() && self.inbox.is_empty();
+        ending && idle && self.leases().next().is_none()
     }
 
     /// Games that are played to their end before the program ends.
@@ -225,7 +227,7 @@ impl Supervisor {
     async fn handle(&mut self, event: Event) {
         match event {
             Event::Play(PlayEvent::Left(job)) => {
-                // One that an earlier start left, and that could not be closed then, is not known yet.
+                // One that is left before it is played is not known yet.
                 self.jobs.entry(job).or_insert(TrackedJob {
                     state: JobState::Draining,
                     lease: None,
@@ -301,9 +303,8 @@ impl Supervisor {
                 // At the end of the program the leases are given back together, after the last uploads.
                 let state = job.state;
                 let ending = self.shared.shutdown.has_reached(Phase::Finishing);
-                let is_sent = state == JobState::Returning
-                    && !ending
-                    && matches!(self.shared.spool.unsent_of(id).await, Ok(0));
+                let is_sent =
+                    state == JobState::Returning && !ending && is_sent(&self.shared, id).await;
                 return is_sent.then_some(JobEvent::Sent);
             }
             Effect::GiveBack => {
@@ -372,10 +373,16 @@ impl Supervisor {
     }
 }
 
-/// Gives leases back that were not played to their end.
+/// Whether the coordinator has answered for all finished games of a job.
+async fn is_sent(shared: &Shared, job: JobId) -> bool {
+    matches!(shared.spool.unsent_of(job).await, Ok(0))
+}
+
+/// Gives leases back that were not played to their end. One with finished games that wait to be uploaded is kept: if others
+/// got its pairs, the games would be refused.
 pub(super) async fn give_back(shared: &Shared, jobs: HashSet<JobId>) {
     for job in jobs {
-        if lease::give_back(&shared.client, job).await {
+        if is_sent(shared, job).await && lease::give_back(&shared.client, job).await {
             tracing::info!("an unfinished job was given back");
             tracing::debug!("given back: job {job}");
         }
@@ -383,17 +390,16 @@ pub(super) async fn give_back(shared: &Shared, jobs: HashSet<JobId>) {
 }
 
 /// Has a job closed that could not be closed now; meanwhile its lease, if it has one, is held.
-pub(super) fn close_later(shared: &Shared, job: JobId) {
-    let events = shared.events.clone();
+fn close_later(shared: &Shared, job: JobId) {
+    let shared = shared.clone();
     tokio::spawn(async move {
         tokio::time::sleep(CLOSE_AGAIN).await;
-        // Without a supervisor there is nothing to be closed.
-        drop(events.send(Event::Play(PlayEvent::Left(job))));
+        leave(&shared, job);
     });
 }
 
 /// Logs that a job could not be closed now.
-pub(super) fn log_close_failure(error: &SpoolError) {
+fn log_close_failure(error: &SpoolError) {
     tracing::error!("{error}; next try in {} s", CLOSE_AGAIN.as_secs());
 }
 
@@ -466,8 +472,66 @@ pub(super) async fn log_summary(shared: &Shared, sent: Drained) {
 #[cfg(test)]
 mod tests {
     use std::io::{Error, ErrorKind};
+    use std::sync::Arc;
 
+    use rookery_common::protocol::jobs::Backend;
+
+    use super::super::testing::Fixture;
     use super::*;
+    use crate::judges::Judges;
+    use crate::priority::Priority;
+
+    fn nothing() -> (u16, String) {
+        (204, String::new())
+    }
+
+    /// The fixture's supervisor, with threads to which nothing is given.
+    fn supervisor(fixture: &mut Fixture) -> Supervisor {
+        let shared = fixture.shared.clone();
+        let inbox = std::mem::replace(&mut fixture.inbox, mpsc::unbounded_channel().1);
+        let (machine, spool) = (&shared.machine, &shared.spool);
+        let judges = Judges::default();
+        let player = Player::start(machine, Priority::Unchanged, &judges, spool, |event| {
+            panic!("{event:?}")
+        });
+        Supervisor::new(shared, player.unwrap(), inbox)
+    }
+
+    #[tokio::test]
+    async fn a_lease_is_kept_until_its_finished_games_are_uploaded() {
+        let mut fixture = Fixture::new(|_| nothing()).await;
+        let job = crate::spool::testing::job(2);
+        fixture.begin(&job, 1).await;
+        let shared = fixture.shared.clone();
+        shared.spool.close(job.id).await.unwrap();
+        give_back(&shared, HashSet::from([job.id])).await;
+        assert!(fixture.asked().is_empty());
+        let chunk = shared.spool.next_pending().await.unwrap().unwrap();
+        shared.spool.accept(job.id, chunk.hash).await.unwrap();
+        give_back(&shared, HashSet::from([job.id])).await;
+        assert_eq!(fixture.asked(), [format!("DELETE jobs/{}", job.id)]);
+    }
+
+    #[tokio::test]
+    async fn a_job_that_is_not_resumed_is_given_back_after_its_games_are_uploaded() {
+        let mut fixture = Fixture::new(|_| nothing()).await;
+        Arc::make_mut(&mut fixture.shared.settings).max_jobs = Some(0);
+        let job = crate::spool::testing::job(2);
+        fixture.begin(&job, 1).await;
+        let found = OpenJob {
+            job: Arc::new(job.clone()),
+            missing: vec![1],
+            finished: 1,
+            backend: Backend::CudaF16,
+        };
+        let end = supervisor(&mut fixture).run(vec![found]).await;
+        assert_eq!(end.returning, HashSet::from([job.id]));
+        assert!(fixture.asked().is_empty());
+        // It is closed: nothing is played of it any more.
+        assert_eq!(fixture.shared.spool.unsent_of(job.id).await.unwrap(), 1);
+        let chunk = fixture.shared.spool.next_pending().await.unwrap();
+        assert_eq!(chunk.map(|chunk| chunk.job), Some(job.id));
+    }
 
     #[test]
     fn a_job_that_is_gone_does_not_hold_up_the_end() {
