@@ -8,25 +8,14 @@ use rookery_common::ids::JobId;
 use rookery_common::protocol::jobs::{Heartbeat, Instruction, Job, WorkKind};
 
 use super::{Event, Shared};
-use crate::api::{self, ApiError, Client};
-use crate::play::JobCounters;
+use crate::api::{self, Client};
+use crate::play::{Control, JobCounters};
 use crate::random;
 use crate::retry::CallError;
 use crate::shutdown::Phase;
 
 /// Timeout for giving a lease back; after it, the lease expires by itself.
 const GIVE_BACK: Duration = Duration::from_secs(5);
-
-/// What a lease tells.
-#[derive(Debug)]
-pub(crate) enum LeaseEvent {
-    /// The games are no longer wanted.
-    Abandon(JobId),
-    /// The lease has ended.
-    Lost(JobId, ApiError),
-    /// The user has to do something.
-    Fatal(ApiError),
-}
 
 /// A lease with its heartbeat, which ends when this is dropped.
 #[derive(Debug)]
@@ -88,16 +77,25 @@ impl Beat {
             if let Ok(reply) = &answer {
                 self.shared.notices.show(&reply.notices);
             }
-            let event = match answer {
+            match answer {
                 Ok(reply) if reply.instruction == Instruction::Continue => continue,
-                Ok(_) => LeaseEvent::Abandon(self.job.id),
-                Err(CallError::Refused(error)) => LeaseEvent::Lost(self.job.id, error),
-                Err(CallError::Fatal(error)) => LeaseEvent::Fatal(error),
+                Ok(_) => {
+                    tracing::debug!("job {} is no longer wanted", self.job.id);
+                    tracing::info!("a job is no longer wanted; its finished games are uploaded");
+                }
+                Err(CallError::Refused(error)) => {
+                    tracing::warn!(
+                        "a job's lease has ended ({error}); its finished games are kept"
+                    );
+                }
+                // Without a supervisor the program has ended.
+                Err(CallError::Fatal(error)) => {
+                    return drop(self.shared.events.send(Event::Fatal(error)));
+                }
                 Err(CallError::Interrupted) => return,
-            };
-            // Without a supervisor there is no job to tell of.
-            drop(self.shared.events.send(Event::Lease(event)));
-            return;
+            }
+            // Threads leave the job, also if it reaches them only once its networks are here.
+            return self.counters.order(Control::Drop);
         }
     }
 
@@ -139,7 +137,29 @@ async fn is_taken(
 mod tests {
     use std::future::{pending, ready};
 
+    use rookery_common::protocol::ProblemCode;
+    use rookery_common::protocol::jobs::HeartbeatReply;
+
+    use super::super::testing::{Fixture, answer, problem};
     use super::*;
+    use crate::api::ApiError;
+
+    #[tokio::test]
+    async fn a_job_that_is_no_longer_wanted_is_dropped_before_the_supervisor_knows_it() {
+        let abandon = HeartbeatReply {
+            lease_seconds: 60,
+            instruction: Instruction::Abandon,
+            notices: Vec::new(),
+        };
+        for answer in [answer(&abandon), problem(ProblemCode::LeaseEnded)] {
+            let fixture = Fixture::new(move |_| answer.clone()).await;
+            let mut job = crate::spool::testing::job(1);
+            job.heartbeat_seconds = 1;
+            let mut lease = Lease::hold(&fixture.shared, Arc::new(job), 0);
+            (&mut lease.beating).await.unwrap();
+            assert_eq!(lease.counters.control(), Control::Drop);
+        }
+    }
 
     #[tokio::test]
     async fn nobody_waits_for_a_coordinator_that_does_not_take_a_lease_back() {

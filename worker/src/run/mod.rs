@@ -1,8 +1,8 @@
 //! The command `run`: jobs in, games out, until stopped.
 //!
 //! ```text
-//!            acquire ──job and networks──> Supervisor ──work──> Player
-//!   lease (heartbeats) ──abandon, lost──>      │  ^                     │ finished games
+//!            acquire ──job and networks──> Supervisor ──work──> Player <──abandon, lost── lease (heartbeats)
+//!                                              │  ^                     │ finished games
 //!                                              │  '──left, failed───────┤
 //!                                              '──close, cut──> Spool <─'
 //!                                                                 │ chunks
@@ -40,11 +40,12 @@ use std::time::Instant;
 use anyhow::Context as _;
 use rookery_backends::kernel_tuner;
 use rookery_client::RetryPolicy;
+use rookery_common::ids::JobId;
 use rookery_common::protocol::jobs::Backend;
 use rookery_common::text::quantity;
 use tokio::sync::mpsc;
 
-use crate::api::Client;
+use crate::api::{ApiError, Client};
 use crate::config::{Compute, Settings};
 use crate::judges::Judges;
 use crate::machine::Machine;
@@ -66,10 +67,10 @@ pub(crate) enum Event {
     Play(PlayEvent),
     /// From the spool.
     Spool(SpoolEvent),
-    /// From a lease.
-    Lease(lease::LeaseEvent),
-    /// From uploading.
-    Upload(upload::UploadEvent),
+    /// A chunk of this job needs no more sending.
+    Settled(JobId),
+    /// The user has to do something about a heartbeat's or an upload's answer.
+    Fatal(ApiError),
 }
 
 /// What all parts share.

@@ -12,10 +12,10 @@ use tokio::task::JoinHandle;
 
 use super::acquire::{AcquireError, Acquired, acquire};
 use super::job_state::{CloseFailure, Effect, JobEvent, JobState};
-use super::lease::{self, Lease, LeaseEvent};
+use super::lease::{self, Lease};
 use super::login::fatal_error;
 use super::resume::{leave, resume};
-use super::upload::{Drained, UploadEvent};
+use super::upload::Drained;
 use super::{Event, Shared, introduction, summary};
 use crate::play::{Control, PlayEvent, Player, games_at_once};
 use crate::shutdown::Phase;
@@ -249,21 +249,12 @@ impl Supervisor {
             Event::Spool(SpoolEvent::Unusable { job, error }) => {
                 self.fail(job, &error.to_string()).await;
             }
-            Event::Lease(LeaseEvent::Abandon(job)) => {
-                tracing::debug!("job {job} is no longer wanted");
-                tracing::info!("a job is no longer wanted; its finished games are uploaded");
-                self.advance(job, JobEvent::Ordered(Control::Drop)).await;
-            }
-            Event::Lease(LeaseEvent::Lost(job, error)) => {
-                tracing::warn!("a job's lease has ended ({error}); its finished games are kept");
-                self.advance(job, JobEvent::Ordered(Control::Drop)).await;
-            }
-            Event::Upload(UploadEvent::Settled(job)) => {
+            Event::Settled(job) => {
                 if let Some(sent) = self.perform(job, Effect::CheckSent).await {
                     self.advance(job, sent).await;
                 }
             }
-            Event::Lease(LeaseEvent::Fatal(error)) | Event::Upload(UploadEvent::Fatal(error)) => {
+            Event::Fatal(error) => {
                 self.end(fatal_error(error, "the coordinator ended the work"));
             }
         }

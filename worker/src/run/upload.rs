@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use rookery_common::ids::{ContentHash, JobId};
+use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::{ChunkReceipt, WorkKind};
 use rookery_common::text::quantity;
@@ -15,15 +15,6 @@ use crate::api::ApiError;
 use crate::retry::{CallError, Failure};
 use crate::shutdown::Phase;
 use crate::spool::{PendingChunk, SpoolError};
-
-/// What uploading tells.
-#[derive(Debug)]
-pub(crate) enum UploadEvent {
-    /// A chunk of this job needs no more sending.
-    Settled(JobId),
-    /// The user has to do something.
-    Fatal(ApiError),
-}
 
 /// How long the end of the program waits for uploads, by how it ends.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -47,7 +38,7 @@ pub(super) async fn serve(shared: Shared) {
             Ok(()) => shared.spool.ready().await,
             Err(UploadError::Call(CallError::Interrupted)) => return,
             Err(UploadError::Call(CallError::Fatal(error))) => {
-                drop(shared.events.send(Event::Upload(UploadEvent::Fatal(error))));
+                drop(shared.events.send(Event::Fatal(error)));
                 return;
             }
             Err(error) => {
@@ -153,11 +144,7 @@ async fn settle(
         }
         Err(other) => return Err(other.into()),
     }
-    drop(
-        shared
-            .events
-            .send(Event::Upload(UploadEvent::Settled(chunk.job))),
-    );
+    drop(shared.events.send(Event::Settled(chunk.job)));
     Ok(())
 }
 
