@@ -349,7 +349,10 @@ pub(super) async fn equip(
     games: Vec<u32>,
 ) -> Result<Acquired, PrepareError> {
     // Before anything is fetched: parts of networks that never came whole take room as well.
-    shared.networks.prune(&job.work.networks()).await;
+    if let Ok(open) = shared.spool.open_jobs().await {
+        let networks = open.iter().flat_map(|open| open.job.work.networks());
+        shared.networks.prune(&networks.collect::<Vec<_>>()).await;
+    }
     let fetched = tokio::select! {
         fetched = networks(shared, &job) => fetched,
         () = shared.shutdown.reached(Phase::Finishing) => Err(PrepareError::Interrupted),
@@ -421,10 +424,43 @@ async fn wait(shared: &Shared, pause: Duration) -> Result<(), AcquireError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{File, FileTimes};
+    use std::time::SystemTime;
+
+    use rookery_common::ids::ContentHash;
     use rookery_common::protocol::Problem;
     use serde_json::json;
 
+    use super::super::testing::{Fixture, problem};
     use super::*;
+
+    /// Its network was checked long ago, and is read when a thread has room for it.
+    #[tokio::test]
+    async fn the_network_of_a_job_that_waits_is_kept_while_others_are_fetched() {
+        let fixture = Fixture::new(|_| problem(ProblemCode::NotFound)).await;
+        let (waiting, mut next) = (crate::spool::testing::job(1), crate::spool::testing::job(2));
+        fixture.begin(&waiting, 0).await;
+        let file = |hash: ContentHash| {
+            let file = format!("networks/{hash}.safetensors");
+            fixture.folder.path().join(file)
+        };
+        (0_u8..20).for_each(|n| std::fs::write(file(ContentHash::of(&[n])), b"x").unwrap());
+        let needed = file(waiting.work.networks()[0]);
+        let old = SystemTime::UNIX_EPOCH;
+        let old = FileTimes::new().set_accessed(old).set_modified(old);
+        File::create(&needed).unwrap().set_times(old).unwrap();
+        let other = ContentHash::of(b"other");
+        next.networks[0].hash = other;
+        if let rookery_common::protocol::jobs::Work::SelfPlay { network, .. } = &mut next.work {
+            *network = other;
+        }
+        fixture.begin(&next, 0).await;
+        let next = Arc::new(next);
+        let lease = Lease::hold(&fixture.shared, Arc::clone(&next), 0);
+        let fetched = equip(&fixture.shared, next, lease, Vec::new()).await;
+        assert!(matches!(fetched, Err(PrepareError::Job(_))));
+        assert!(needed.is_file());
+    }
 
     fn run(name: &str, status: &str, best: Option<u32>) -> RunInfo {
         let run = json!({

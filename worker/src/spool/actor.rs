@@ -116,6 +116,7 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
                 }
             }
             Message::HasRoom { reply } => answer(reply, Ok(self.spool.has_room())),
+            Message::OpenJobs { reply } => answer(reply, Ok(self.spool.open_jobs())),
             Message::Cut { job, reply } => {
                 // Writes what can be written now; the next try reports the rest.
                 drop(self.write_games());

@@ -9,7 +9,7 @@ use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::jobs::{Backend, Job};
 use tokio::sync::{Notify, oneshot};
 
-use super::{PendingChunk, SpoolError};
+use super::{OpenJob, PendingChunk, SpoolError};
 
 /// Where an answer goes.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, SpoolError>>;
@@ -27,6 +27,9 @@ pub(super) enum Message {
     },
     HasRoom {
         reply: Reply<bool>,
+    },
+    OpenJobs {
+        reply: Reply<Vec<OpenJob>>,
     },
     Cut {
         job: JobId,
@@ -134,6 +137,15 @@ impl SpoolHandle {
     /// If the spool is closed.
     pub async fn has_room(&self) -> Result<bool, SpoolError> {
         self.ask(|reply| Message::HasRoom { reply }).await
+    }
+
+    /// Jobs that are not closed.
+    ///
+    /// # Errors
+    ///
+    /// If the spool is closed.
+    pub async fn open_jobs(&self) -> Result<Vec<OpenJob>, SpoolError> {
+        self.ask(|reply| Message::OpenJobs { reply }).await
     }
 
     /// Begins a job.

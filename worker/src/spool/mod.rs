@@ -74,7 +74,7 @@ pub struct PendingChunk {
     pub bytes: Bytes,
 }
 
-/// A job that was found in the spool and is not closed.
+/// A job in the spool that is not closed.
 #[derive(Debug, Clone)]
 pub struct OpenJob {
     /// The job.
@@ -225,7 +225,7 @@ impl Spool {
         others
     }
 
-    /// Jobs that are not closed, found at the start.
+    /// Jobs that are not closed.
     pub fn open_jobs(&self) -> Vec<OpenJob> {
         let open = self.jobs.values().filter(|job| !job.closed());
         open.map(|job| OpenJob {
