@@ -90,9 +90,9 @@ impl JobCounters {
         }
     }
 
-    /// Ends the job earlier; a stronger order given before stays.
-    pub fn order(&self, control: Control) {
-        self.control.fetch_max(control as u8, Relaxed);
+    /// Ends the job earlier; an order as strong that was given before stays. Whether this one is new.
+    pub fn order(&self, control: Control) -> bool {
+        self.control.fetch_max(control as u8, Relaxed) < control as u8
     }
 
     pub(super) fn add_positions(&self, positions: u64) {
@@ -126,8 +126,9 @@ mod tests {
     fn orders_only_get_stronger() {
         let counters = JobCounters::default();
         assert_eq!(counters.control(), Control::Play);
-        counters.order(Control::Drop);
-        counters.order(Control::FinishInHand);
+        assert!(counters.order(Control::Drop));
+        assert!(!counters.order(Control::FinishInHand));
+        assert!(!counters.order(Control::Drop));
         assert_eq!(counters.control(), Control::Drop);
     }
 

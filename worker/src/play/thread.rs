@@ -308,22 +308,23 @@ impl<S: GameSink> PlayThread<S> {
         });
     }
 
-    /// Fails the jobs of a network that cannot be had any more, unless another thread has done so.
+    /// Fails the jobs of a network that cannot be had any more.
     fn fail_all(&self, network: ContentHash, error: &BackendError) {
         for shard in &self.running {
-            let goes_on = shard.work.counters.control() != Control::Drop;
-            if goes_on && shard.seats_of(network).next().is_some() {
+            if shard.seats_of(network).next().is_some() {
                 self.fail(&shard.work, format!("network {network}: {error}"));
             }
         }
     }
 
+    /// Fails a job, unless another thread has done so.
     fn fail(&self, work: &JobWork, error: String) {
-        work.counters.order(Control::Drop);
-        self.events.tell(PlayEvent::Failed {
-            job: work.job.id,
-            error,
-        });
+        if work.counters.order(Control::Drop) {
+            self.events.tell(PlayEvent::Failed {
+                job: work.job.id,
+                error,
+            });
+        }
     }
 }
 

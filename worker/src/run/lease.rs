@@ -95,7 +95,8 @@ impl Beat {
                 Err(CallError::Interrupted) => return,
             }
             // Threads leave the job, also if it reaches them only once its networks are here.
-            return self.counters.order(Control::Drop);
+            self.counters.order(Control::Drop);
+            return;
         }
     }
 

@@ -142,6 +142,10 @@ impl Supervisor {
         self.jobs.values().filter_map(|job| job.lease.as_ref())
     }
 
+    fn lease(&self, job: JobId) -> Option<&Lease> {
+        self.jobs.get(&job)?.lease.as_ref()
+    }
+
     /// Asks for another job if the games in hand will soon not fill the machine.
     fn fetch_ahead(&mut self) {
         let unstarted: usize = self.leases().map(|lease| lease.counters.unstarted()).sum();
@@ -235,19 +239,25 @@ impl Supervisor {
                 });
                 self.advance(job, JobEvent::Left).await;
             }
-            Event::Play(PlayEvent::Failed { job, error }) => self.fail(job, &error).await,
+            Event::Play(PlayEvent::Failed { job, error }) => {
+                tracing::error!("job {job} cannot be played: {error}");
+                self.count_failure(&error);
+            }
             Event::Play(PlayEvent::Died) => self.end(anyhow::anyhow!(
                 "RK-0510: a thread that plays has panicked; please report the message above"
             )),
             Event::Spool(SpoolEvent::Kept { job, .. }) => {
                 self.failures = 0;
-                let tracked = self.jobs.get(&job);
-                if let Some(lease) = tracked.and_then(|tracked| tracked.lease.as_ref()) {
+                if let Some(lease) = self.lease(job) {
                     lease.finished.fetch_add(1, Ordering::Relaxed);
                 }
             }
             Event::Spool(SpoolEvent::Unusable { job, error }) => {
-                self.fail(job, &error.to_string()).await;
+                tracing::error!("a finished game of job {job} cannot be kept: {error}");
+                let lease = self.lease(job);
+                if lease.is_some_and(|lease| lease.counters.order(Control::Drop)) {
+                    self.count_failure(&error.to_string());
+                }
             }
             Event::Settled(job) => {
                 if let Some(sent) = self.perform(job, Effect::CheckSent).await {
@@ -327,9 +337,8 @@ impl Supervisor {
         JobEvent::CloseFailed(failure)
     }
 
-    async fn fail(&mut self, job: JobId, error: &str) {
-        tracing::error!("job {job} cannot be played: {error}");
-        self.advance(job, JobEvent::Ordered(Control::Drop)).await;
+    /// Counts a job that failed. Its threads leave it already.
+    fn count_failure(&mut self, error: &str) {
         self.failures += 1;
         if self.failures >= FAILURES {
             self.end(anyhow::anyhow!(
@@ -486,6 +495,28 @@ mod tests {
             panic!("{event:?}")
         });
         Supervisor::new(shared, player.unwrap(), inbox)
+    }
+
+    #[tokio::test]
+    async fn a_job_with_games_that_cannot_be_kept_fails_once() {
+        let mut fixture = Fixture::new(|_| nothing()).await;
+        let mut supervisor = supervisor(&mut fixture);
+        let job = Arc::new(crate::spool::testing::job(9));
+        let id = job.id;
+        let tracked = TrackedJob {
+            state: JobState::Playing,
+            lease: Some(Lease::hold(&fixture.shared, job, 0)),
+            is_match: false,
+        };
+        supervisor.jobs.insert(id, tracked);
+        for _ in 0..=FAILURES {
+            let error = SpoolError::Entry("in a test".to_owned());
+            let event = SpoolEvent::Unusable { job: id, error };
+            supervisor.handle(Event::Spool(event)).await;
+        }
+        assert_eq!(supervisor.failures, 1);
+        let lease = supervisor.lease(id).unwrap();
+        assert_eq!(lease.counters.control(), Control::Drop);
     }
 
     #[tokio::test]

@@ -352,21 +352,21 @@ fn finishing_ends_the_games_in_hand_and_begins_no_more() {
 }
 
 #[test]
-fn a_job_that_cannot_be_played_fails_and_is_left() {
-    let fixture = Fixture::new(2, 2);
+fn a_job_that_cannot_be_played_fails_once_and_is_left() {
+    let fixture = Fixture::new(8, 2);
     let hash = ContentHash::of(b"nothing");
     let missing = NetworkFile {
         hash,
         path: PathBuf::from("/nowhere/at/all"),
         contents: Contents::Network,
     };
-    fixture.play(selfplay(4, hash), vec![missing]);
+    fixture.play(selfplay(16, hash), vec![missing]);
     let mut failures = 0;
     while let PlayEvent::Failed { error, .. } = fixture.next_event() {
         assert!(error.contains("/nowhere/at/all"), "{error}");
         failures += 1;
     }
-    assert!(failures >= 1);
+    assert_eq!(failures, 1);
 }
 
 /// Breaks the thread that hands a game in.
