@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::ids::ContentHash;
 use rookery_common::network::Program;
@@ -26,7 +27,7 @@ use crate::networks::{Contents, NetworkFile};
 const SPARE_NETWORKS: usize = 2;
 /// Between two looks whether finished games can be kept again.
 const STUCK_PAUSE: Duration = Duration::from_millis(500);
-/// Until a network is loaded again after a pause for which the device had no memory.
+/// Until a network is loaded for which the device had no memory.
 const ROOM_PAUSE: Duration = Duration::from_secs(5);
 
 /// The actor behind one thread of [`Player`](super::Player).
@@ -40,6 +41,8 @@ pub(super) struct PlayThread<S> {
     events: Events,
     /// Shards that wait for room.
     waiting: VecDeque<JobShard>,
+    /// When the next of them may begin.
+    next_seating: Instant,
     running: Vec<RunningShard>,
     /// Loaded networks, the last used ones at the end.
     batchers: Vec<NetworkBatcher>,
@@ -65,6 +68,7 @@ impl<S: GameSink> PlayThread<S> {
             sink,
             events,
             waiting,
+            next_seating: Instant::now(),
             running,
             batchers,
         }
@@ -74,7 +78,8 @@ impl<S: GameSink> PlayThread<S> {
     pub(super) fn serve(mut self, inbox: &mpsc::Receiver<Order>) {
         while self.take_orders(inbox) {
             self.seat_waiting();
-            if self.sink.is_stuck() || !self.reopen_batchers() {
+            let only_waits = self.running.is_empty() && !self.waiting.is_empty();
+            if only_waits || self.sink.is_stuck() || !self.reopen_batchers() {
                 std::thread::sleep(STUCK_PAUSE);
             } else {
                 self.step();
@@ -143,7 +148,7 @@ impl<S: GameSink> PlayThread<S> {
     }
 
     /// Gives every shard the games that those before it leave, and begins waiting shards while
-    /// there is room.
+    /// there is room, on the device too.
     fn seat_waiting(&mut self) {
         let mut room = MemoryBudget::of(&self.machine, self.place.games);
         for shard in &mut self.running {
@@ -151,7 +156,9 @@ impl<S: GameSink> PlayThread<S> {
             shard.pool.set_concurrency(need);
             room.take(need, shard.bytes);
         }
-        while let Some(shard) = self.waiting.pop_front() {
+        while self.next_seating <= Instant::now()
+            && let Some(shard) = self.waiting.pop_front()
+        {
             // One game is played whatever it takes.
             let least = usize::from(self.running.is_empty());
             let seats = room.games(shard.bytes).max(least);
@@ -165,7 +172,13 @@ impl<S: GameSink> PlayThread<S> {
                     self.running.push(shard);
                 }
                 Ok(None) => {}
-                Err(error) => self.fail(&shard.work, error),
+                Err(error) if is_out_of_memory(&error) => {
+                    let seconds = ROOM_PAUSE.as_secs();
+                    tracing::warn!("{error:#}; next try in {seconds} s");
+                    self.next_seating = Instant::now() + ROOM_PAUSE;
+                    return self.waiting.push_front(shard);
+                }
+                Err(error) => self.fail(&shard.work, format!("{error:#}")),
             }
         }
     }
@@ -175,12 +188,12 @@ impl<S: GameSink> PlayThread<S> {
         &mut self,
         shard: &JobShard,
         seats: usize,
-    ) -> Result<Option<(GamePool, Vec<Batch>)>, String> {
+    ) -> anyhow::Result<Option<(GamePool, Vec<Batch>)>> {
         let JobShard { work, games, .. } = shard;
         if games.is_empty() || work.counters.control() != Control::Play {
             return Ok(None);
         }
-        let job = shard::plan(&work.job, games).map_err(|error| error.to_string())?;
+        let job = shard::plan(&work.job, games)?;
         let programs = programs(&work.networks)?;
         let (mut caches, mut batches) = (Vec::new(), Vec::new());
         for network in &work.networks {
@@ -194,7 +207,7 @@ impl<S: GameSink> PlayThread<S> {
             caches.push(Arc::clone(&batcher.cache));
             batches.push(batcher.batch());
         }
-        let pool = GamePool::new(&job, seats, &caches).map_err(|error| error.to_string())?;
+        let pool = GamePool::new(&job, seats, &caches)?;
         let pool = pool
             .with_judges(self.judges.clone())
             .with_programs(programs);
@@ -202,7 +215,7 @@ impl<S: GameSink> PlayThread<S> {
     }
 
     /// The batcher of a network, loaded if it is not yet; it becomes the last used one.
-    fn batcher(&mut self, network: &NetworkFile) -> Result<&NetworkBatcher, String> {
+    fn batcher(&mut self, network: &NetworkFile) -> anyhow::Result<&NetworkBatcher> {
         let found = self
             .batchers
             .iter()
@@ -215,7 +228,7 @@ impl<S: GameSink> PlayThread<S> {
                 self.place.lane,
                 &self.loaded,
             )
-            .map_err(|error| format!("network {}: {error}", network.hash))?,
+            .with_context(|| format!("network {}", network.hash))?,
         };
         Ok(self.batchers.push_mut(batcher))
     }
@@ -328,8 +341,13 @@ impl<S: GameSink> PlayThread<S> {
     }
 }
 
+/// Whether the device has no memory now, and may have some later.
+fn is_out_of_memory(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(BackendError::OutOfMemory(_)))
+}
+
 /// The programs among a job's networks, which are there in matches only.
-fn programs(networks: &[NetworkFile]) -> Result<[Option<Program>; 2], String> {
+fn programs(networks: &[NetworkFile]) -> anyhow::Result<[Option<Program>; 2]> {
     let program = |file: &NetworkFile| match file.contents {
         Contents::Network => None,
         Contents::Program(program) => Some(program),
@@ -337,9 +355,9 @@ fn programs(networks: &[NetworkFile]) -> Result<[Option<Program>; 2], String> {
     match networks {
         [candidate, opponent] => Ok([program(candidate), program(opponent)]),
         others => match others.iter().find_map(program) {
-            Some(program) => Err(format!(
-                "the job is not a match, but the program {program} is to play it"
-            )),
+            Some(program) => {
+                anyhow::bail!("the job is not a match, but the program {program} is to play it")
+            }
             None => Ok([None; 2]),
         },
     }

@@ -21,6 +21,8 @@ enum Failure {
     Infinite,
     /// It loads nothing.
     Load,
+    /// It has no memory at first.
+    Memory,
 }
 
 /// A device that computes as the processor does until it has evaluated some batches.
@@ -36,6 +38,7 @@ struct FailingBackend {
 
 #[derive(Debug)]
 struct Fault {
+    has_memory: AtomicBool,
     batches_left: AtomicUsize,
     is_lost: AtomicBool,
 }
@@ -47,6 +50,7 @@ impl FailingBackend {
             failure,
             lives: lives[1..].to_vec(),
             fault: Arc::new(Fault {
+                has_memory: AtomicBool::new(failure != Failure::Memory),
                 batches_left: AtomicUsize::new(lives[0]),
                 is_lost: AtomicBool::new(false),
             }),
@@ -63,6 +67,9 @@ impl Backend for FailingBackend {
     fn load(&self, weights: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
         if self.failure == Failure::Load || self.is_lost() {
             return Err(BackendError::Failed("the card computes wrongly".to_owned()));
+        }
+        if !self.fault.has_memory.swap(true, Ordering::SeqCst) {
+            return Err(BackendError::OutOfMemory("the card is full".to_owned()));
         }
         Ok(Arc::new(FailingNetwork {
             network: self.cpu.load(weights)?,
@@ -222,6 +229,12 @@ fn one_of_two_devices_that_compute_side_by_side_takes_the_others_games() {
     let lost = FailingBackend::new("gpu:0", Precision::F32, Failure::Loss, &[3]);
     let other = FailingBackend::new("gpu:1", Precision::F32, Failure::Loss, &[usize::MAX]);
     assert_games_are_as_on_the_processor(vec![lost, other], 2, "gpu:1 f32");
+}
+
+#[test]
+fn a_job_waits_for_a_device_without_memory() {
+    let full = FailingBackend::new("gpu:0", Precision::F32, Failure::Memory, &[usize::MAX]);
+    assert_games_are_as_on_the_processor(vec![full], 1, "gpu:0 f32");
 }
 
 #[test]
