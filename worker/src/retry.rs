@@ -45,6 +45,16 @@ pub enum Failure {
     Final(CallError),
 }
 
+impl From<ApiError> for Failure {
+    fn from(error: ApiError) -> Self {
+        match error.remedy() {
+            Remedy::Drop => Self::Final(CallError::Refused(error)),
+            Remedy::Stop => Self::Final(CallError::Fatal(error)),
+            Remedy::Retry => Self::Passing(error),
+        }
+    }
+}
+
 /// Whether a pause may end before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Pause {
@@ -141,16 +151,11 @@ impl Retry {
                 return Err(Failure::Final(CallError::Interrupted));
             }
         };
-        let ended = match answer {
-            Ok(value) => Ok(value),
-            Err(error) => match error.remedy() {
-                Remedy::Drop => Err(CallError::Refused(error)),
-                Remedy::Stop => Err(CallError::Fatal(error)),
-                Remedy::Retry => return Err(Failure::Passing(error)),
-            },
-        };
-        self.answered.notify_waiters();
-        ended.map_err(Failure::Final)
+        let ended = answer.map_err(Failure::from);
+        if !matches!(ended, Err(Failure::Passing(_))) {
+            self.answered.notify_waiters();
+        }
+        ended
     }
 
     /// Attempts that end when `limit` comes, at what is more than one call; [`until`](Self::until) makes those

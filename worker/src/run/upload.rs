@@ -34,10 +34,10 @@ pub(super) enum Drained {
 /// Uploads what comes into the spool, for as long as the program plays.
 pub(super) async fn serve(shared: Shared) {
     loop {
-        match send_all(&shared, Phase::Stopping).await {
+        match send_all(&shared).await {
             Ok(()) => shared.spool.ready().await,
-            Err(UploadError::Call(CallError::Interrupted)) => return,
-            Err(UploadError::Call(CallError::Fatal(error))) => {
+            Err(UploadError::Call(Failure::Final(CallError::Interrupted))) => return,
+            Err(UploadError::Call(Failure::Final(CallError::Fatal(error)))) => {
                 drop(shared.events.send(Event::Fatal(error)));
                 return;
             }
@@ -51,15 +51,12 @@ pub(super) async fn serve(shared: Shared) {
 
 /// Uploads what is left at the end of the program, as long as patience lasts.
 pub(super) async fn drain(shared: &Shared) -> Drained {
-    // Retrying ends at the second signal; after it, one short attempt without retries is made.
-    let sending = async {
-        if shared.shutdown.has_reached(Phase::Stopping) {
-            tokio::time::timeout(PATIENCE_STOPPING, send_once(shared)).await
-        } else {
-            tokio::time::timeout(PATIENCE, send_all(shared, Phase::Stopping)).await
-        }
+    let patience = if shared.shutdown.has_reached(Phase::Stopping) {
+        PATIENCE_STOPPING
+    } else {
+        PATIENCE
     };
-    match sending.await {
+    match tokio::time::timeout(patience, send_all(shared)).await {
         Ok(Ok(())) => Drained::All,
         Ok(Err(error)) => {
             tracing::warn!("not everything could be uploaded: {error}");
@@ -72,59 +69,63 @@ pub(super) async fn drain(shared: &Shared) -> Drained {
 #[derive(Debug, thiserror::Error)]
 enum UploadError {
     #[error(transparent)]
-    Call(#[from] CallError),
+    Call(#[from] Failure),
     #[error(transparent)]
     Spool(#[from] SpoolError),
 }
 
-async fn send_all(shared: &Shared, limit: Phase) -> Result<(), UploadError> {
-    let mut attempts = shared.retry.attempts(limit);
+/// Sends every chunk. Retrying ends at the second signal; after it, each chunk has one attempt until one fails.
+async fn send_all(shared: &Shared) -> Result<(), UploadError> {
+    let mut attempts = shared.retry.attempts(Phase::Stopping);
     let mut failing = BTreeSet::new();
     while let Some(chunk) = shared.spool.next_pending().await? {
-        let upload = async {
-            let answer = shared.client.upload(chunk.hash, chunk.bytes.clone()).await;
-            shared.status.note_upload(&answer);
-            answer
-        };
-        let answer = match shared.retry.once(limit, upload).await {
-            Ok(receipt) => Ok(receipt),
-            Err(Failure::Final(error)) => Err(error),
-            Err(Failure::Passing(error)) => {
-                // The trouble may be this chunk's own.
-                shared.spool.defer(chunk.hash);
-                failing.insert(chunk.hash);
-                let trouble = format!("a chunk could not be uploaded and is kept: {error}");
-                attempts.pause(&trouble, Some(&error)).await?;
-                continue;
+        let Err(trouble) = send(shared, &chunk).await else {
+            failing.remove(&chunk.hash);
+            // Pauses stay as long as they are while others have yet to go through.
+            if failing.is_empty() {
+                attempts = shared.retry.attempts(Phase::Stopping);
             }
+            continue;
         };
-        failing.remove(&chunk.hash);
-        // Pauses stay as long as they are while others have yet to go through.
-        if failing.is_empty() {
-            attempts = shared.retry.attempts(limit);
+        // The trouble may be this chunk's own.
+        shared.spool.defer(chunk.hash);
+        let is_new = failing.insert(chunk.hash);
+        let error = match &trouble {
+            UploadError::Spool(_) if is_new => continue,
+            UploadError::Spool(_) => None,
+            UploadError::Call(Failure::Passing(error)) => Some(error),
+            UploadError::Call(Failure::Final(_)) => return Err(trouble),
+        };
+        if shared.shutdown.has_reached(Phase::Stopping) {
+            return Err(trouble);
         }
-        settle(shared, &chunk, answer).await?;
+        let words = format!("a chunk could not be uploaded and is kept: {trouble}");
+        let paused = attempts.pause(&words, error).await;
+        paused.map_err(Failure::Final)?;
     }
     Ok(())
 }
 
-async fn send_once(shared: &Shared) -> Result<(), UploadError> {
-    while let Some(chunk) = shared.spool.next_pending().await? {
+/// Makes one attempt to send a chunk.
+async fn send(shared: &Shared, chunk: &PendingChunk) -> Result<(), UploadError> {
+    let upload = async {
         let answer = shared.client.upload(chunk.hash, chunk.bytes.clone()).await;
-        let answer = answer.map_err(|error| match error.remedy() {
-            rookery_common::protocol::problem::Remedy::Drop => CallError::Refused(error),
-            _ => CallError::Fatal(error),
-        });
-        settle(shared, &chunk, answer).await?;
-    }
-    Ok(())
+        shared.status.note_upload(&answer);
+        answer
+    };
+    let answer = if shared.shutdown.has_reached(Phase::Stopping) {
+        upload.await.map_err(Failure::from)
+    } else {
+        shared.retry.once(Phase::Stopping, upload).await
+    };
+    settle(shared, chunk, answer).await
 }
 
 /// Notes the coordinator's answer for a chunk.
 async fn settle(
     shared: &Shared,
     chunk: &PendingChunk,
-    answer: Result<ChunkReceipt, CallError>,
+    answer: Result<ChunkReceipt, Failure>,
 ) -> Result<(), UploadError> {
     match answer {
         Ok(receipt) => {
@@ -132,12 +133,14 @@ async fn settle(
             shared.status.count_upload(chunk.kind, &receipt);
             log_upload(&chunk.hash, chunk.kind, chunk.bytes.len(), &receipt);
         }
-        Err(CallError::Refused(error)) if error.code() == Some(ProblemCode::NotFound) => {
+        Err(Failure::Final(CallError::Refused(error)))
+            if error.code() == Some(ProblemCode::NotFound) =>
+        {
             let folder = shared.spool.postpone(chunk.job).await?;
             warn_of_unknown_job(&error, &folder);
             return Ok(());
         }
-        Err(CallError::Refused(error)) => {
+        Err(Failure::Final(CallError::Refused(error))) => {
             let why = error.to_string();
             let file = shared.spool.refuse(chunk.job, chunk.hash, why).await?;
             warn_of_refusal(&error, &file);
@@ -186,9 +189,51 @@ fn warn_of_refusal(error: &ApiError, file: &Path) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
+
     use rookery_common::protocol::Problem;
 
+    use super::super::testing::{Fixture, answer, problem};
     use super::*;
+
+    #[tokio::test]
+    async fn a_chunk_whose_answer_cannot_be_noted_holds_up_no_other() {
+        for phase in [Phase::Running, Phase::Stopping] {
+            let receipt = answer(&ChunkReceipt {
+                hash: ContentHash::of(b"chunk"),
+                sequence: 1,
+                games: 1,
+                positions: 1,
+                duplicate: false,
+            });
+            let first = OnceLock::new();
+            let mut fixture = Fixture::new(move |request| {
+                if first.get_or_init(|| request.to_owned()) == request {
+                    problem(ProblemCode::ChunkRefused)
+                } else {
+                    receipt.clone()
+                }
+            })
+            .await;
+            let shared = fixture.shared.clone();
+            // What is refused cannot be put aside.
+            std::fs::write(fixture.folder.path().join("spool/refused"), b"").unwrap();
+            for games in [1, 2] {
+                let job = crate::spool::testing::job(games);
+                fixture.begin(&job, 1).await;
+                shared.spool.cut(job.id).await.unwrap();
+            }
+            shared.shutdown.advance(phase);
+            let settled =
+                async { while !matches!(fixture.inbox.recv().await, Some(Event::Settled(_))) {} };
+            tokio::select! {
+                // The second signal ends it.
+                sent = send_all(&shared) => assert!(sent.is_err()),
+                () = settled => {}
+            }
+            assert_eq!(shared.status.uploaded().chunks, 1);
+        }
+    }
 
     /// What the log says when `tell` hears of a chunk that is refused with this code.
     fn told(code: ProblemCode, tell: fn(&ApiError, &Path)) -> String {
