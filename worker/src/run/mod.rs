@@ -35,7 +35,7 @@ mod upload;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use rookery_backends::kernel_tuner;
@@ -44,6 +44,7 @@ use rookery_common::ids::JobId;
 use rookery_common::protocol::jobs::Backend;
 use rookery_common::text::quantity;
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 
 use crate::api::{ApiError, Client};
 use crate::config::{Compute, Settings};
@@ -92,6 +93,13 @@ pub(crate) struct Shared {
     status: Arc<status::Status>,
     /// When the program began to play.
     begun: Instant,
+}
+
+/// Ticks whose missed ones, as after a night in which the machine slept, come to one.
+fn ticks(period: Duration) -> tokio::time::Interval {
+    let mut ticks = tokio::time::interval(period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ticks
 }
 
 /// Opens the device, and keeps what was measured for the next start.
@@ -202,4 +210,15 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     pauses.abort();
     supervisor::log_summary(&shared, sent).await;
     end.error.map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn ticks_that_were_missed_come_to_one() {
+        let behavior = ticks(Duration::from_secs(1)).missed_tick_behavior();
+        assert_eq!(behavior, MissedTickBehavior::Delay);
+    }
 }

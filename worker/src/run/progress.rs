@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use rookery_common::terminal;
 
-use super::Shared;
-use super::summary;
+use super::{Shared, summary, ticks};
 
 /// Between two looks on a terminal.
 const LIVE: Duration = Duration::from_millis(500);
@@ -39,7 +38,7 @@ async fn live(shared: &Shared, screen: &MultiProgress) {
         }
         bar
     });
-    let mut ticks = tokio::time::interval(LIVE);
+    let mut ticks = ticks(LIVE);
     // Rates over ten looks are calm enough to read.
     let mut looks = VecDeque::new();
     loop {

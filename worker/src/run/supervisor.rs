@@ -16,7 +16,7 @@ use super::lease::{self, Lease};
 use super::login::fatal_error;
 use super::resume::{leave, resume};
 use super::upload::Drained;
-use super::{Event, Shared, introduction, summary};
+use super::{Event, Shared, introduction, summary, ticks};
 use crate::play::{Control, PlayEvent, Player, games_at_once};
 use crate::shutdown::Phase;
 use crate::spool::actor::SpoolEvent;
@@ -88,9 +88,9 @@ impl Supervisor {
                 Err(error) => self.end(error),
             }
         }
-        let mut cuts = tokio::time::interval(self.shared.settings.chunk_every);
+        let mut cuts = ticks(self.shared.settings.chunk_every);
         cuts.reset();
-        let mut match_cuts = tokio::time::interval(cuts.period().min(MATCH_CHUNK_EVERY));
+        let mut match_cuts = ticks(cuts.period().min(MATCH_CHUNK_EVERY));
         match_cuts.reset();
         self.shared.status.set_next_upload(cuts.period());
         let mut phase = Phase::Running;
