@@ -89,6 +89,8 @@ enum Paused {
 pub struct Retry {
     policy: RetryPolicy,
     gather: Duration,
+    /// How long an interrupted call may still be answered.
+    grace: Duration,
     shutdown: Shutdown,
     /// Tells of every answer of the coordinator's.
     answered: Arc<Notify>,
@@ -100,8 +102,17 @@ impl Retry {
         Self {
             policy,
             gather: GATHER,
+            grace: Duration::ZERO,
             shutdown,
             answered: Arc::default(),
+        }
+    }
+
+    /// The same for a call whose answer is not to be lost: when its limit comes, it may still take this long.
+    pub fn with_grace(&self, grace: Duration) -> Self {
+        Self {
+            grace,
+            ..self.clone()
         }
     }
 
@@ -145,11 +156,13 @@ impl Retry {
         limit: Phase,
         call: impl Future<Output = Result<T, ApiError>>,
     ) -> Result<T, Failure> {
+        let interrupted = async {
+            self.shutdown.reached(limit).await;
+            tokio::time::sleep(self.grace).await;
+        };
         let answer = tokio::select! {
             answer = call => answer,
-            () = self.shutdown.reached(limit) => {
-                return Err(Failure::Final(CallError::Interrupted));
-            }
+            () = interrupted => return Err(Failure::Final(CallError::Interrupted)),
         };
         let ended = answer.map_err(Failure::from);
         if !matches!(ended, Err(Failure::Passing(_))) {
@@ -369,6 +382,26 @@ mod tests {
         for error in [asked, problem(ProblemCode::Unavailable)] {
             assert_eq!(Pause::after(&error), Pause::Whole, "{error}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_call_with_grace_is_answered_although_the_program_ends() {
+        let shutdown = Shutdown::default();
+        let retry = Retry::new(QUICK, shutdown.clone());
+        let call = async || {
+            shutdown.advance(Phase::Finishing);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Ok(())
+        };
+        let answer = retry.with_grace(Duration::from_secs(60));
+        let answer = answer.once(Phase::Finishing, call()).await;
+        answer.unwrap();
+        let never = std::future::pending::<Result<(), ApiError>>();
+        let answer = retry.once(Phase::Finishing, never).await;
+        assert!(matches!(
+            answer,
+            Err(Failure::Final(CallError::Interrupted))
+        ));
     }
 
     #[tokio::test]

@@ -32,6 +32,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
 /// Between two looks whether the spool has room again.
 const ROOM_PAUSE: Duration = Duration::from_secs(5);
+/// How long the answer to a request for a job is waited for when the program ends: the job is given back.
+const REQUEST_GRACE: Duration = Duration::from_secs(5);
 /// Downloads of one network that may fail before its job is given back.
 const DOWNLOADS: u32 = 10;
 
@@ -100,15 +102,10 @@ async fn take(shared: &Shared) -> Result<Job, AcquireError> {
             shared.status.note_request(&answer);
             answer
         };
-        let answer = shared
-            .retry
-            .until(
-                Phase::Finishing,
-                "no job could be fetched; finished games are kept",
-                call,
-            )
-            .await;
-        match answer {
+        // The answer may hold a lease, which has to be given back.
+        let retry = shared.retry.with_grace(REQUEST_GRACE);
+        let what = "no job could be fetched; finished games are kept";
+        match retry.until(Phase::Finishing, what, call).await {
             Ok(JobOffer::Job(job)) => return Ok(*job),
             Ok(JobOffer::Nothing(asked)) => {
                 let pause = random::jittered(nothing_pause(asked));
