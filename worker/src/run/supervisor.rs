@@ -150,27 +150,22 @@ impl Supervisor {
     fn fetch_ahead(&mut self) {
         let unstarted: usize = self.leases().map(|lease| lease.counters.unstarted()).sum();
         let enough = unstarted >= self.shared.machine.all_games().div_ceil(4);
-        let more = self
-            .shared
-            .settings
-            .max_jobs
-            .is_none_or(|most| self.begun < most);
-        let running = self.shared.shutdown.phase() == Phase::Running;
-        if running && more && !enough && self.acquiring.is_none() && self.leases().count() < JOBS {
+        let idle = self.acquiring.is_none() && self.leases().count() < JOBS;
+        if self.wants_more() && !enough && idle {
             self.acquiring = Some(tokio::spawn(acquire(self.shared.clone())));
         }
     }
 
+    /// Whether the program may begin another job.
+    fn wants_more(&self) -> bool {
+        let most = self.shared.settings.max_jobs.unwrap_or(u32::MAX);
+        self.shared.shutdown.phase() <= Phase::Running && self.begun < most
+    }
+
     fn is_over(&self) -> bool {
-        let wanted = self
-            .shared
-            .settings
-            .max_jobs
-            .is_none_or(|most| self.begun < most);
-        let ending = self.shared.shutdown.phase() > Phase::Running || !wanted;
         // Jobs that were left before they were played are still to be closed.
         let idle = self.acquiring.is_none() && self.inbox.is_empty();
-        ending && idle && self.leases().next().is_none()
+        !self.wants_more() && idle && self.leases().next().is_none()
     }
 
     /// Games that are played to their end before the program ends.
