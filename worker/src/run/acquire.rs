@@ -50,6 +50,9 @@ pub(super) enum AcquireError {
     /// The program is ending.
     #[error("the program is ending")]
     Interrupted,
+    /// Another job, or the same later, may do better.
+    #[error(transparent)]
+    Job(JobTrouble),
     /// The user has to do something.
     #[error(transparent)]
     Fatal(#[from] anyhow::Error),
@@ -62,16 +65,14 @@ pub(super) async fn acquire(shared: Shared) -> Result<Acquired, AcquireError> {
         wait_for_room(&shared).await?;
         let job = take(&shared).await?;
         match prepare(&shared, job).await {
-            Ok(acquired) => return Ok(acquired),
-            Err(PrepareError::Interrupted) => return Err(AcquireError::Interrupted),
-            Err(PrepareError::Fatal(error)) => return Err(error.into()),
-            Err(PrepareError::Job(error)) => {
+            Err(AcquireError::Job(error)) => {
                 failures += 1;
                 let pause = error.pause(failures).max(TROUBLE_PAUSE);
                 let seconds = pause.as_secs();
                 tracing::error!("a job was not begun: {error}; next try in {seconds} s");
                 wait(&shared, pause).await?;
             }
+            ended => return ended,
         }
     }
 }
@@ -224,17 +225,6 @@ fn request(shared: &Shared) -> JobRequest {
     }
 }
 
-/// Why a job cannot be played.
-#[derive(Debug)]
-pub(super) enum PrepareError {
-    /// The program is ending.
-    Interrupted,
-    /// Another job, or the same later, may do better.
-    Job(JobTrouble),
-    /// The user has to do something.
-    Fatal(anyhow::Error),
-}
-
 /// Why one job cannot be played.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum JobTrouble {
@@ -287,18 +277,18 @@ impl JobTrouble {
 }
 
 /// Enters a new job into the spool and fetches its networks.
-async fn prepare(shared: &Shared, mut job: Job) -> Result<Acquired, PrepareError> {
+async fn prepare(shared: &Shared, mut job: Job) -> Result<Acquired, AcquireError> {
     // Shown once, and not kept with the job: they may be of any length.
     shared.notices.show(&std::mem::take(&mut job.notices));
     let (id, backend) = (job.id, shared.machine.devices.job_info().class);
     if let Err(error) = check_run(&job, shared.settings.run.as_ref()) {
         give_back(&shared.client, id).await;
-        return Err(PrepareError::Job(error));
+        return Err(AcquireError::Job(error));
     }
     let (job, checked) = checked(job).await?;
     if let Err(error) = checked {
         give_back(&shared.client, id).await;
-        return Err(PrepareError::Job(JobTrouble::Games { job: id, error }));
+        return Err(AcquireError::Job(JobTrouble::Games { job: id, error }));
     }
     let job = match shared.spool.begin(Box::new(job), backend).await {
         Ok(job) => job,
@@ -307,9 +297,9 @@ async fn prepare(shared: &Shared, mut job: Job) -> Result<Acquired, PrepareError
             if !error.is_known() {
                 give_back(&shared.client, id).await;
             }
-            return Err(PrepareError::Job(error));
+            return Err(AcquireError::Job(error));
         }
-        Err(error) => return Err(PrepareError::Fatal(error.into())),
+        Err(error) => return Err(AcquireError::Fatal(error.into())),
     };
     let lease = Lease::hold(shared, Arc::clone(&job), 0);
     let games = (0..job.work.games()).collect();
@@ -317,13 +307,13 @@ async fn prepare(shared: &Shared, mut job: Job) -> Result<Acquired, PrepareError
 }
 
 /// Sets up all games of a job, as playing does, to see whether they can be played.
-async fn checked(job: Job) -> Result<(Job, Result<(), GamesError>), PrepareError> {
+async fn checked(job: Job) -> Result<(Job, Result<(), GamesError>), AcquireError> {
     let checked = tokio::task::spawn_blocking(move || {
         let checked = check_games(&job);
         (job, checked)
     });
     let checked = checked.await.context("a job's games cannot be set up");
-    checked.map_err(PrepareError::Fatal)
+    checked.map_err(AcquireError::Fatal)
 }
 
 /// Checks that a job is of the run that was asked for, if one was.
@@ -344,7 +334,7 @@ pub(super) async fn equip(
     job: Arc<Job>,
     lease: Lease,
     games: Vec<u32>,
-) -> Result<Acquired, PrepareError> {
+) -> Result<Acquired, AcquireError> {
     // Before anything is fetched: parts of networks that never came whole take room as well.
     if let Ok(open) = shared.spool.open_jobs().await {
         let networks = open.iter().flat_map(|open| open.job.work.networks());
@@ -352,7 +342,7 @@ pub(super) async fn equip(
     }
     let fetched = tokio::select! {
         fetched = networks(shared, &job) => fetched,
-        () = shared.shutdown.reached(Phase::Finishing) => Err(PrepareError::Interrupted),
+        () = shared.shutdown.reached(Phase::Finishing) => Err(AcquireError::Interrupted),
     };
     match fetched {
         Ok(networks) => {
@@ -374,7 +364,7 @@ pub(super) async fn equip(
     }
 }
 
-async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, PrepareError> {
+async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, AcquireError> {
     let offered = job.run_key.as_ref();
     let trusted = shared.trust.key(&shared.client, &job.run, offered).await;
     let key = trusted.map_err(refused)?;
@@ -383,7 +373,7 @@ async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, Prepar
         let Some(network) = job.networks.iter().find(|network| network.hash == hash) else {
             let error = JobError::Network(hash);
             let error = SpoolError::Job { id: job.id, error };
-            return Err(PrepareError::Job(JobTrouble::Spool(error)));
+            return Err(AcquireError::Job(JobTrouble::Spool(error)));
         };
         let mut attempts = shared.retry.attempts(Phase::Finishing);
         let file = loop {
@@ -392,7 +382,7 @@ async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, Prepar
                 Ok(file) => break file,
                 Err(error) if error.may_pass() && attempts.failures() < DOWNLOADS => {
                     let paused = attempts.pause(&error.to_string(), error.api()).await;
-                    paused.map_err(|_| PrepareError::Interrupted)?;
+                    paused.map_err(|_| AcquireError::Interrupted)?;
                 }
                 Err(error) => return Err(refused(error)),
             }
@@ -403,12 +393,12 @@ async fn networks(shared: &Shared, job: &Job) -> Result<Vec<NetworkFile>, Prepar
 }
 
 /// A network that cannot be had: another job may do better, or the user has to do something.
-fn refused(error: impl Into<NetworkError>) -> PrepareError {
+fn refused(error: impl Into<NetworkError>) -> AcquireError {
     let error = error.into();
     if error.is_final() {
-        PrepareError::Fatal(error.into())
+        AcquireError::Fatal(error.into())
     } else {
-        PrepareError::Job(JobTrouble::Network(error))
+        AcquireError::Job(JobTrouble::Network(error))
     }
 }
 
@@ -455,7 +445,7 @@ mod tests {
         let next = Arc::new(next);
         let lease = Lease::hold(&fixture.shared, Arc::clone(&next), 0);
         let fetched = equip(&fixture.shared, next, lease, Vec::new()).await;
-        assert!(matches!(fetched, Err(PrepareError::Job(_))));
+        assert!(matches!(fetched, Err(AcquireError::Job(_))));
         assert!(needed.is_file());
     }
 

@@ -6,7 +6,7 @@ use rookery_common::ids::JobId;
 use rookery_common::protocol::jobs::{Backend, Heartbeat, Instruction};
 use rookery_common::text::quantity;
 
-use super::acquire::{Acquired, PrepareError, equip};
+use super::acquire::{AcquireError, Acquired, equip};
 use super::lease::Lease;
 use super::login::fatal_error;
 use super::{Event, Shared};
@@ -51,12 +51,12 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
     let lease = Lease::hold(shared, Arc::clone(&job), finished);
     match equip(shared, job, lease, missing).await {
         Ok(acquired) => Ok(Some(acquired)),
-        Err(PrepareError::Interrupted) => Ok(None),
-        Err(PrepareError::Job(error)) => {
+        Err(AcquireError::Interrupted) => Ok(None),
+        Err(AcquireError::Job(error)) => {
             tracing::error!("a job is given back: {error}");
             Ok(None)
         }
-        Err(PrepareError::Fatal(error)) => Err(error),
+        Err(AcquireError::Fatal(error)) => Err(error),
     }
 }
 

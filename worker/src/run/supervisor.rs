@@ -180,7 +180,7 @@ impl Supervisor {
         match acquired {
             Ok(acquired) => self.begin(acquired),
             Err(AcquireError::Interrupted) => {}
-            Err(AcquireError::Fatal(error)) => self.end(error),
+            Err(error) => self.end(error.into()),
         }
     }
 
