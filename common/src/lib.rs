@@ -22,6 +22,7 @@
 //!   their commands answer, and which signals end them, with the feature `command-line`;
 //! - [`memory`]: what the process has used of the machine's;
 //! - [`text`]: text that people are shown;
+//! - [`files`]: files that a crash never leaves half written;
 //! - [`unpack`], [`file_kind`]: files of text that may be compressed, and what a file is that is something else.
 
 pub mod audit;
@@ -36,6 +37,7 @@ pub mod encoding;
 pub mod file_kind;
 #[cfg(feature = "command-line")]
 pub mod file_lock;
+pub mod files;
 pub mod ids;
 #[cfg(feature = "command-line")]
 pub mod logging;

@@ -40,7 +40,6 @@ pub mod config;
 pub mod dataset;
 pub mod db;
 pub mod events;
-mod files;
 pub mod fleet;
 pub mod intake;
 pub mod limits;

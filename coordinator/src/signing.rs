@@ -21,7 +21,7 @@ use rookery_common::signing::{RunKey, Signature, SigningKey};
 use tokio::time::Instant;
 
 use crate::db::{Result, SharedDatabase};
-use crate::files::{create_folder, folder_of, sync_folder};
+use rookery_common::files::{create_folder, folder_of, sync_folder};
 
 /// How old what is known of runs may be.
 const FRESH: Duration = Duration::from_secs(3);

@@ -11,8 +11,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_common::files::{remove_partial, write_whole};
 use rookery_common::ids::ContentHash;
-use rookery_model::files::{remove_partial, write_whole};
 use rookery_train::TrainError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 

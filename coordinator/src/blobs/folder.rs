@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio_util::io::ReaderStream;
 
 use super::{BlobEntry, BlobError, BlobKind, BlobStore, ByteStream, Downloads, MARK, Marking, key};
-use crate::files::{create_folder, sync_folder};
+use rookery_common::files::{create_folder, sync_folder};
 
 /// Where unfinished files lie.
 const UNFINISHED: &str = "unfinished";

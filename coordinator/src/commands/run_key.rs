@@ -12,8 +12,8 @@ use super::{ACTOR, open_blobs, say, say_json};
 use crate::blobs::{BlobKind, SharedBlobs};
 use crate::config::Settings;
 use crate::db::SharedDatabase;
-use crate::files::{folder_of, sync_folder};
 use crate::signing;
+use rookery_common::files::{folder_of, sync_folder};
 
 /// Commands on a run's keys.
 #[derive(Debug, Subcommand)]

@@ -313,5 +313,5 @@ fn write(path: &Path, tuned: &[Tuned]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    rookery_model::files::write_whole(path, &serde_json::to_vec_pretty(&file)?)
+    rookery_common::files::write_whole(path, &serde_json::to_vec_pretty(&file)?)
 }

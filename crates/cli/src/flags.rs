@@ -26,7 +26,7 @@ impl OutputArgs {
     ///
     /// If there is such a file, and `--force` is not given.
     pub fn check(self, path: &Path) -> anyhow::Result<()> {
-        Ok(rookery_model::files::check_output(path, self.force)?)
+        Ok(rookery_common::files::check_output(path, self.force)?)
     }
 }
 

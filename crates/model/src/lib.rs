@@ -33,7 +33,6 @@
 
 pub mod error;
 mod export_weights;
-pub mod files;
 pub mod folding;
 mod growth;
 pub mod included;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use rookery_common::files::write_whole;
 use rookery_common::protocol::networks::ExportFormat;
 use rookery_model::Weights;
-use rookery_model::files::write_whole;
 
 use crate::exports;
 use rookery_cli::flags::OutputArgs;

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::Context as _;
+use rookery_common::files::write_whole;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
 use rookery_common::output;
-use rookery_model::files::write_whole;
 
 use rookery_cli::flags::OutputArgs;
 use rookery_cli::network_file;

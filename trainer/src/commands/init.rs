@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+use rookery_common::files::write_whole;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::{Activation, AuxiliaryHead, NetworkSpec, PolicyHead, ValueHead};
 use rookery_common::output;
 use rookery_model::Weights;
-use rookery_model::files::write_whole;
 
 use super::flags::ServerArgs;
 use crate::exports;

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context as _;
+use rookery_common::files::write_whole;
 use rookery_common::ids::ContentHash;
 use rookery_common::output;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 use rookery_common::text::quantity;
-use rookery_model::files::write_whole;
 use rookery_train::Trainer;
 use serde::Serialize;
 

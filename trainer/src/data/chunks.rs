@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use rookery_common::chunk::Caps;
+use rookery_common::files::write_whole;
 use rookery_common::ids::ContentHash;
-use rookery_model::files::write_whole;
 
 /// A folder of chunks: `ab/abcdef….chunk`.
 #[derive(Debug, Clone)]

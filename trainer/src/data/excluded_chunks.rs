@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_common::files::write_whole;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::trust::HoldRow;
-use rookery_model::files::write_whole;
 use serde::{Deserialize, Serialize};
 
 /// The chunks that are held.

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use rookery_model::files::write_whole;
+use rookery_common::files::write_whole;
 use serde::{Deserialize, Serialize};
 
 use super::Session;

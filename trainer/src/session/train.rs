@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use anyhow::Context as _;
+use rookery_common::files::write_whole;
 use rookery_common::ids::ContentHash;
-use rookery_model::files::write_whole;
 
 use super::state::{Phase, Training};
 use super::{Flow, Session};

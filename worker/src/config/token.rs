@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context as _;
-use rookery_model::files;
+use rookery_common::files;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{Server, Token};

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-use rookery_model::files;
+use rookery_common::files;
 
 use super::entry::Entry;
 use super::error::{SpoolError, at};
@@ -176,7 +176,7 @@ fn read_entries(bytes: &[u8]) -> Option<(Vec<Entry>, u64)> {
 
 /// Makes the names in a file's folder durable.
 pub(super) fn sync_folder_of(path: &Path) -> Result<(), SpoolError> {
-    files::sync_folder_of(path).map_err(at("sync the folder of", path))
+    files::sync_folder(files::folder_of(path)).map_err(at("sync the folder of", path))
 }
 
 /// Writes a file whole or not at all.

@@ -8,10 +8,10 @@ use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use rookery_common::chunk::export::{json, pgn, v6};
 use rookery_common::chunk::{Caps, ChunkHeader, ChunkReader, GameRecord, read};
+use rookery_common::files::{check_output, write_whole};
 use rookery_common::ids::ContentHash;
 use rookery_common::output::{self, print_with};
 use rookery_common::text::quantity;
-use rookery_model::files::{check_output, write_whole};
 
 mod summary;
 

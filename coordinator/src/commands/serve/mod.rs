@@ -23,10 +23,10 @@ use crate::clock::SystemClock;
 use crate::config::Settings;
 use crate::db::sql::ledger_file;
 use crate::db::{DbError, NAME_AN_AUDITOR, SharedDatabase};
-use crate::files::{create_folder, folder_of};
 use crate::server::scrape;
 use crate::server::sighup::Sighup;
 use crate::telemetry::{self, Dependencies};
+use rookery_common::files::{create_folder, folder_of};
 
 pub use args::ServeArgs;
 

@@ -14,7 +14,7 @@ use sqlx::{AnyConnection, AnyPool, AssertSqlSafe, ConnectOptions as _, Connectio
 use crate::db::error::{DbError, Result};
 use crate::db::sql::deadlines::{Deadlines, within};
 use crate::db::sql::dialect::{Dialect, FIRST_STEP, is_temporary};
-use crate::files::{folder_of, sync_folder};
+use rookery_common::files::{folder_of, sync_folder};
 
 /// Connections that read.
 const READERS: u32 = 8;

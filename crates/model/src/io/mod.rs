@@ -15,8 +15,8 @@ use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
 use crate::error::{ModelError, Result};
-use crate::files;
 use crate::weights::Weights;
+use rookery_common::files;
 
 impl Weights {
     /// Reads a network from the bytes of its file, after full verification.

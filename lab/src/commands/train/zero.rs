@@ -12,6 +12,7 @@ use rookery_analysis::matches::play::book;
 use rookery_analysis::{Device, EngineReferee};
 use rookery_cli::flags::{even, share};
 use rookery_cli::{Screen, Shutdown, network_file};
+use rookery_common::files::write_whole;
 use rookery_common::ids::Seed;
 use rookery_common::openings::OpeningBook;
 use rookery_common::output;
@@ -20,7 +21,6 @@ use rookery_common::puzzle::Puzzle;
 use rookery_common::puzzle::table::{self, Filter, RatingRange};
 use rookery_common::unpack::unpack;
 use rookery_engine::{Judges, Referee};
-use rookery_model::files::write_whole;
 
 use super::LengthArgs;
 use crate::commands::flags::DeviceArgs;

@@ -284,7 +284,7 @@ pub fn write<T: Trained>(agent: &T, path: &Path) -> anyhow::Result<()> {
         path.display()
     );
     let text = serde_json::to_vec(agent).context("the agent has no text")?;
-    rookery_model::files::write_whole(path, &text)
+    rookery_common::files::write_whole(path, &text)
         .with_context(|| format!("cannot write {}", path.display()))
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use rookery_common::files::write_whole;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
 use rookery_common::output;
@@ -12,7 +13,6 @@ use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 use rookery_common::text::quantity;
 use rookery_model::Weights;
-use rookery_model::files::write_whole;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Files that a crash never leaves half written.
+//! Files that a crash never leaves half written, and names of files and folders that a power cut does not lose.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -50,18 +50,44 @@ pub fn check_output(path: &Path, force: bool) -> io::Result<()> {
     ))
 }
 
-/// Makes a new name in a file's folder durable.
+/// Makes new names in a folder durable.
 ///
 /// # Errors
 ///
 /// If the folder cannot be opened or synced.
-pub fn sync_folder_of(path: &Path) -> io::Result<()> {
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
     // Windows cannot open a folder; its file system keeps renames in order by itself.
     if cfg!(unix) {
-        File::open(folder_of(path))?.sync_all()
+        File::open(folder)?.sync_all()
     } else {
         Ok(())
     }
+}
+
+/// The folder that a file is in, or would be.
+pub fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent();
+    let named = folder.filter(|folder| !folder.as_os_str().is_empty());
+    named.unwrap_or(Path::new("."))
+}
+
+/// Creates a folder, and those above it that are missing; all of them are durable then.
+///
+/// # Errors
+///
+/// If one of them cannot be created or synced.
+pub fn create_folder(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let above = folder_of(folder);
+    create_folder(above)?;
+    match std::fs::create_dir(folder) {
+        // Another process may have been first.
+        Err(_) if folder.is_dir() => {}
+        created => created?,
+    }
+    sync_folder(above)
 }
 
 /// Removes what crashes have left of files that were being written in a folder. No other process may write there.
@@ -90,7 +116,7 @@ fn replace(path: &Path, bytes: &[u8], options: &OpenOptions) -> io::Result<()> {
         file.write_all(bytes)?;
         file.sync_all()?;
         std::fs::rename(&partial, path)?;
-        sync_folder_of(path)
+        sync_folder(folder_of(path))
     };
     attempt().inspect_err(|_| {
         // What is left of it is of no use; that it cannot be removed adds nothing to the error.
@@ -101,12 +127,6 @@ fn replace(path: &Path, bytes: &[u8], options: &OpenOptions) -> io::Result<()> {
 /// Whether there is something of this name that is neither a file nor a folder.
 fn is_special(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir())
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
 }
 
 /// A name beside `path` that no other process uses.
@@ -174,5 +194,27 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), b"new");
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn folders_are_created_with_those_above_them_and_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a/b/c");
+        create_folder(&inner).unwrap();
+        create_folder(&inner).unwrap();
+        assert!(inner.is_dir());
+        let file = inner.join("file");
+        std::fs::write(&file, b"").unwrap();
+        assert!(create_folder(&file).is_err());
+        assert!(create_folder(&file.join("d")).is_err());
+        sync_folder(&inner).unwrap();
+        assert_eq!(sync_folder(&inner.join("none")).is_err(), cfg!(unix));
+    }
+
+    #[test]
+    fn a_bare_name_is_in_the_folder_of_the_process() {
+        assert_eq!(folder_of(Path::new("run.key")), Path::new("."));
+        assert_eq!(folder_of(Path::new("a/run.key")), Path::new("a"));
+        create_folder(folder_of(Path::new("run.key"))).unwrap();
     }
 }
