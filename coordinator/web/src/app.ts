@@ -3,7 +3,6 @@
 import type { Color, NormalMove } from "chessops/types";
 import { opposite } from "chessops/util";
 import type { GameHistory } from "./chess/history";
-import { readMove } from "./chess/moves";
 import { GameRecord } from "./chess/record";
 import { Engine } from "./engine/engine";
 import type { Report } from "./engine/report";
@@ -166,15 +165,13 @@ export class App {
 
   /** Lets the network move. */
   private async answer(): Promise<void> {
-    const { record, game } = this;
+    const { record } = this;
     const name = opponentName(this.opponent);
     this.say(`${name.charAt(0).toUpperCase()}${name.slice(1)} is thinking …`);
     const budget = { player: "opponent", visits: Number(this.strength.value) } as const;
     try {
       const found = await this.engine.search(record.start, record.moves, budget, (report) => this.present(report));
-      if (!found) return;
-      const move = readMove(game.position, found.lines[0]!.uci);
-      if (move) this.play(move);
+      if (found) this.play(found.lines[0]!.move);
     } catch (error) {
       this.fail(error);
     }
@@ -193,12 +190,9 @@ export class App {
   private present(report: Report): void {
     if (!this.analyse.checked) return;
     this.panel.show(report, this.game.position.turn);
-    const moves = report.lines.slice(0, ARROWS).flatMap((line) => {
-      const move = readMove(this.game.position, line.uci);
-      const share = line.visits / Math.max(report.visits, 1);
-      return move && share > LEAST_SHARE ? [{ move, share }] : [];
-    });
-    this.board.arrows(moves);
+    const arrows = report.lines.slice(0, ARROWS)
+      .map(({ move, visits }) => ({ move, share: visits / Math.max(report.visits, 1) }));
+    this.board.arrows(arrows.filter(({ share }) => share > LEAST_SHARE));
   }
 }
 

@@ -33,10 +33,16 @@ test("a FEN that cannot be played says why", () => {
 
 describe("moves as text", () => {
   const castling = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1";
+  const queensPawn = "rnbqkbnr/ppp1pppp/8/3p4/3P4/8/PPP1PPPP/RNBQKBNR w KQkq - 0 2";
+  const afterKnight = "rnbqkbnr/ppp1pppp/8/3p4/3P4/5N2/PPP1PPPP/RNBQKB1R b KQkq - 1 2";
   test.each([
     ["startpos", "Nf3", "g1f3"],
     ["startpos", "nf3", "g1f3"],
     ["startpos", "e2-e4", "e2e4"],
+    [queensPawn, "b1d2", "b1d2"],
+    [queensPawn, "B1d2", "c1d2"],
+    [queensPawn, "bd2", "c1d2"],
+    [afterKnight, "b8d7", "b8d7"],
     [castling, "O-O", "e1g1"],
     [castling, "e1c1", "e1c1"],
     [castling, "e1a1", "e1c1"],

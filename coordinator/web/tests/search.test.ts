@@ -36,7 +36,8 @@ async function search(at: GameHistory, { visits, batch = 1, evaluator = new Unif
   const searcher = new Searcher(evaluator);
   searcher.comeTo(at);
   await searcher.search(visits, () => batch, () => false, async () => {});
-  return { searcher, found: report(searcher, 3, 0)! };
+  const found = report(searcher, 3, 0)!;
+  return { searcher, found, moves: found?.lines.map(({ move }) => uci(at.position, move)) };
 }
 
 const position = (fen: string) => GameHistory.fromFen(fen);
@@ -62,15 +63,16 @@ describe("a search", () => {
 
   test("without visits follows the policy", async () => {
     const evaluator = new Uniform({ g1f3: 2 });
-    const { found } = await search(GameHistory.fromFen(), { visits: 0, evaluator });
-    expect(found.lines[0]).toMatchObject({ uci: "g1f3", san: ["Nf3"], visits: 0 });
+    const { found, moves } = await search(GameHistory.fromFen(), { visits: 0, evaluator });
+    expect(moves[0]).toBe("g1f3");
+    expect(found.lines[0]).toMatchObject({ san: ["Nf3"], visits: 0 });
     expect(found.lines[0]!.prior).toBeCloseTo(Math.exp(2 / 1.36) / (Math.exp(2 / 1.36) + 19), 6);
   });
 
   test("visits moves with a high prior more", async () => {
     const evaluator = new Uniform({ d2d4: 3 });
-    const { found } = await search(GameHistory.fromFen(), { visits: 200, batch: 4, evaluator });
-    expect(found.lines[0]!.uci).toBe("d2d4");
+    const { found, moves } = await search(GameHistory.fromFen(), { visits: 200, batch: 4, evaluator });
+    expect(moves[0]).toBe("d2d4");
     expect(found.lines[0]!.visits).toBeGreaterThan(found.lines[1]!.visits);
   });
 
@@ -96,29 +98,30 @@ describe("a search", () => {
 
 describe("the end of a game is exact", () => {
   test("mate in one is proven and ends the search", async () => {
-    const { searcher, found } = await search(position("7k/8/5K2/8/8/8/8/6Q1 w - - 0 1"), { visits: 800, batch: 8 });
+    const { searcher, found, moves } = await search(position("7k/8/5K2/8/8/8/8/6Q1 w - - 0 1"), { visits: 800, batch: 8 });
     expect(found.visits).toBeLessThan(100);
     expect(searcher.proof).toEqual({ result: "won", plies: 1 });
-    expect(found.lines[0]).toMatchObject({ uci: "g1g7", mate: 1, value: { win: 1, draw: 0, loss: 0 } });
+    expect(moves[0]).toBe("g1g7");
+    expect(found.lines[0]).toMatchObject({ mate: 1, value: { win: 1, draw: 0, loss: 0 } });
     expect(found.mate).toBe(1);
   });
 
   test("mate in two is found and proven", async () => {
-    const { found } = await search(position("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"), { visits: 20_000, batch: 8 });
-    expect(found.lines[0]!.uci).toBe("a1a6");
+    const { found, moves } = await search(position("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"), { visits: 20_000, batch: 8 });
+    expect(moves[0]).toBe("a1a6");
     expect(found.mate).toBe(2);
   });
 
   test("a move that allows mate is not played", async () => {
     // 1. g4 would allow Qh4 mate.
     const start = game({ start: "startpos", moves: ["f2f3", "e7e5"] });
-    const { found } = await search(start, { visits: 2_000, batch: 8, evaluator: new Uniform({ g2g4: 1 }) });
-    expect(found.lines[0]!.uci).not.toBe("g2g4");
+    const { moves } = await search(start, { visits: 2_000, batch: 8, evaluator: new Uniform({ g2g4: 1 }) });
+    expect(moves[0]).not.toBe("g2g4");
   });
 
   test("stalemate and bare kings are draws", async () => {
-    const { found } = await search(position("8/8/8/3k4/8/8/3rK3/8 w - - 0 1"), { visits: 200 });
-    expect(found.lines.find(({ uci }) => uci === "e2d2")!.value).toEqual({ win: 0, draw: 1, loss: 0 });
+    const { found, moves } = await search(position("8/8/8/3k4/8/8/3rK3/8 w - - 0 1"), { visits: 200 });
+    expect(found.lines[moves.indexOf("e2d2")]!.value).toEqual({ win: 0, draw: 1, loss: 0 });
   });
 
   test("the third occurrence is a draw, the second within the search counts as one", async () => {

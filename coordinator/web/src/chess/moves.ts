@@ -46,8 +46,11 @@ export function kingByTwo(position: Chess, move: NormalMove): NormalMove {
 export function readMove(position: Chess, text: string): NormalMove | undefined {
   const trimmed = text.trim();
   const long = parseUci(trimmed.toLowerCase().replaceAll(/[-=]/g, ""));
-  const move = parseSan(position, trimmed)
-    ?? parseSan(position, trimmed.replace(/^[nbrqk]/, (piece) => piece.toUpperCase()))
-    ?? (long && normalizeMove(position, long));
-  return move && isNormal(move) && position.isLegal(move) ? move : undefined;
+  // UCI goes before SAN with a lower-case piece: b1d2 is a move from b1, not the bishop's "B1d2".
+  const readings = [
+    parseSan(position, trimmed),
+    long && normalizeMove(position, long),
+    parseSan(position, trimmed.replace(/^[nbrqk]/, (piece) => piece.toUpperCase())),
+  ];
+  return readings.find((move): move is NormalMove => move !== undefined && isNormal(move) && position.isLegal(move));
 }

@@ -2,7 +2,7 @@
 
 import { makeSanAndPlay } from "chessops/san";
 import type { Chess } from "chessops/chess";
-import { uci } from "../chess/moves";
+import type { NormalMove } from "chessops/types";
 import { type Edge, type Node, type Proof, proven } from "./node";
 import type { Searcher } from "./searcher";
 import { flipped, wdlOf, type Wdl } from "./wdl";
@@ -12,7 +12,7 @@ const LINE_PLIES = 12;
 
 /** One of the root's moves and what is expected after it. */
 export interface Line {
-  readonly uci: string;
+  readonly move: NormalMove;
   /** The moves, this one first. */
   readonly san: string[];
   readonly visits: number;
@@ -66,7 +66,7 @@ function line(root: Node, edge: Edge): Line {
   const searched = child && child.visits > 0 ? flipped(wdlOf(child.q, child.draw)) : wdlOf(root.q, root.draw);
   const after = child && proven(child.proof);
   return {
-    uci: uci(root.entry.position, move),
+    move,
     san: sanLine(root.entry.position.clone(), edge),
     visits: child?.visits ?? 0,
     prior,
