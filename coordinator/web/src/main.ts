@@ -3,7 +3,7 @@
 import "chessground/assets/chessground.base.css";
 import "./style.css";
 import { App } from "./app";
-import { readGame } from "./chess/pgn";
+import { readGame, readPly } from "./chess/pgn";
 import { GameRecord } from "./chess/record";
 import { element } from "./ui/elements";
 
@@ -14,7 +14,7 @@ async function addressedGame(query: URLSearchParams): Promise<GameRecord | undef
     const response = await fetch(`/api/v1/games/${encodeURIComponent(id)}/pgn`);
     if (!response.ok) throw new Error(`There is no game ${id} here.`);
     const record = readGame(await response.text());
-    record.show(Number(query.get("ply") ?? record.length));
+    record.show(readPly(query.get("ply"), record.length));
     record.truncate();
     return record;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readGame } from "../src/chess/pgn";
+import { readGame, readPly } from "../src/chess/pgn";
 import { GameRecord } from "../src/chess/record";
 import { move } from "./games";
 
@@ -65,3 +65,8 @@ describe("text is read", () => {
     expect(() => readGame(text)).toThrow(reason);
   });
 });
+
+test.each([["0", 0], ["3", 3], ["8", 8], ["9", 8], ["abc", 8], ["1.5", 8], ["-1", 8], ["", 8], [null, 8]])(
+  "ply %j of a game with 8 plies is ply %i", (text, expected) => {
+    expect(readPly(text, 8)).toBe(expected);
+  });

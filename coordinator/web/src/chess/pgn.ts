@@ -12,6 +12,11 @@ export function readGame(text: string): GameRecord {
   return isFen(text) ? new GameRecord(GameHistory.fromFen(text)) : readPgn(text);
 }
 
+/** A ply of a game with `length` plies; its end if the text is no whole number up to that. */
+export function readPly(text: string | null, length: number): number {
+  return text !== null && /^\d+$/.test(text) ? Math.min(Number(text), length) : length;
+}
+
 function isFen(text: string): boolean {
   return /^\s*[pnbrqk1-8]+(\/[pnbrqk1-8]+){7}\s/i.test(`${text} `);
 }
