@@ -3,7 +3,7 @@
 import type { Color, NormalMove } from "chessops/types";
 import { opposite } from "chessops/util";
 import type { GameHistory } from "./chess/history";
-import { GameRecord } from "./chess/record";
+import { GameRecord, type Side } from "./chess/record";
 import { Engine } from "./engine/engine";
 import type { Report } from "./engine/report";
 import { AnalysisPanel } from "./ui/analysis";
@@ -20,9 +20,6 @@ const ANALYSIS_VISITS = 10_000;
 const ARROWS = 3;
 /** Moves with a smaller share of the visits get no arrow. */
 const LEAST_SHARE = 0.05;
-
-/** Whose moves the visitor plays. */
-export type Side = Color | "both";
 
 export class App {
   private readonly run = element("play", HTMLElement).dataset["run"]!;
@@ -132,13 +129,8 @@ export class App {
     this.refresh();
   }
 
-  /** Takes back to the last position in which the visitor was to move. */
   private takeBack(): void {
-    do {
-      this.record.show(this.record.ply - 1);
-      this.game = this.record.history();
-    } while (this.isNetworksTurn && this.record.ply > 0);
-    this.record.truncate();
+    this.record.takeBack(this.chosenSide);
     this.refresh();
   }
 

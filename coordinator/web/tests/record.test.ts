@@ -33,6 +33,25 @@ describe("a record", () => {
   });
 });
 
+describe("taking back", () => {
+  test.each([
+    ["white", ["e4", "e5"]],
+    ["black", ["e4", "e5", "Nf3"]],
+    ["both", ["e4", "e5", "Nf3"]],
+  ] as const)("ends with %s to move", (side, expected) => {
+    const record = played("e2e4", "e7e5", "g1f3", "b8c6");
+    record.takeBack(side);
+    expect(sans(record)).toEqual(expected);
+  });
+
+  test("while an earlier ply is shown keeps the game and shows its end", () => {
+    const record = played("e2e4", "e7e5", "g1f3");
+    record.show(0);
+    record.takeBack("white");
+    expect([record.length, record.isAtEnd]).toEqual([3, true]);
+  });
+});
+
 describe("text is read", () => {
   test("as a FEN, also without counters", () => {
     const fen = "8/5k2/8/8/3R4/2K5/8/8 b - - 97 120";

@@ -2,8 +2,11 @@
 
 import { makeFen } from "chessops/fen";
 import { makeSan } from "chessops/san";
-import type { NormalMove } from "chessops/types";
+import type { Color, NormalMove } from "chessops/types";
 import { GameHistory } from "./history";
+
+/** Whose moves the visitor plays. */
+export type Side = Color | "both";
 
 export interface Played {
   readonly move: NormalMove;
@@ -72,6 +75,15 @@ export class GameRecord {
 
   show(ply: number): void {
     this.shown = Math.min(Math.max(ply, 0), this.played.length);
+  }
+
+  /** Takes back to the last position with `side` to move. From an earlier ply it only steps to the end. */
+  takeBack(side: Side): void {
+    if (!this.isAtEnd) return this.show(this.length);
+    do {
+      this.show(this.shown - 1);
+    } while (side !== "both" && this.history().position.turn !== side && this.shown > 0);
+    this.truncate();
   }
 
   /** Drops the moves after the ply that is shown. */
