@@ -50,11 +50,18 @@
     section.hidden = list.children.length === 0;
   }
 
-  function hear(told) {
-    const one = seat(told.job);
-    if (!one) return;
+  // The board of a job leaves if nothing is heard of it from now on.
+  function keep(job) {
+    const one = seat(job);
+    if (!one) return undefined;
     clearTimeout(one.gone);
-    one.gone = setTimeout(() => leave(told.job), silence);
+    one.gone = setTimeout(() => leave(job), silence);
+    return one;
+  }
+
+  function hear(told) {
+    const one = keep(told.job);
+    if (!one) return;
     caption(one.figure, told);
     one.figure.querySelector(".expects").setAttribute("height", String((100 + told.value) / 2));
     const queued = one.coming.length > 0 ? one.coming[one.coming.length - 1].fen : one.shown;
@@ -66,6 +73,7 @@
     if (one.timer === undefined) step(one);
   }
 
+  for (const figure of list.querySelectorAll("[data-job]")) keep(figure.dataset.job);
   document.addEventListener("rookery-board", (event) => {
     if (event.detail.run === document.body.dataset.run) hear(event.detail);
   });

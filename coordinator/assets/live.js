@@ -12,8 +12,23 @@
   let waiting = false;
   let missed = false;
 
-  // Renews the parts; says whether by what somebody else was shown before, which may be older than
-  // what was told here.
+  // Whether somebody is about to do something in a part: keys go there, text is marked, or a chart is dragged over.
+  function isInUse(part) {
+    const marked = getSelection();
+    return part.contains(document.activeElement) || part.querySelector(".selection") !== null
+      || (!marked.isCollapsed && marked.containsNode(part, true));
+  }
+
+  // Exchanges what is in a part; what was scrolled sideways stays so.
+  function exchange(part, fresh) {
+    const wide = () => part.querySelectorAll(".scroll, .plot");
+    const scrolled = Array.from(wide(), (one) => one.scrollLeft);
+    part.replaceChildren(...document.importNode(fresh, true).childNodes);
+    wide().forEach((one, place) => { one.scrollLeft = scrolled[place] ?? 0; });
+  }
+
+  // Renews the parts, but for those in use, whose turn is the next time; says whether by what somebody else was shown
+  // before, which may be older than what was told here.
   async function renew() {
     const headers = { accept: "text/html", "x-rookery-live": "1" };
     const answer = await fetch(location.href, { headers });
@@ -21,9 +36,7 @@
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     for (const part of document.querySelectorAll("[data-live][id]")) {
       const fresh = page.getElementById(part.id);
-      if (fresh && fresh.innerHTML !== part.innerHTML) {
-        part.replaceChildren(...document.importNode(fresh, true).childNodes);
-      }
+      if (fresh && fresh.innerHTML !== part.innerHTML && !isInUse(part)) exchange(part, fresh);
     }
     return answer.headers.has("age");
   }

@@ -32,9 +32,16 @@
   document.addEventListener("rookery-promotion", (event) => {
     if (!isOn()) return;
     const { number } = event.detail;
-    const note = new Notification(`Network #${number} is the best now`, {
-      body: document.title, icon: document.querySelector('link[rel="icon"]').href, tag: `${run}-${number}`,
-    });
+    let note;
+    try {
+      note = new Notification(`Network #${number} is the best now`, {
+        body: document.title, icon: document.querySelector('link[rel="icon"]').href, tag: `${run}-${number}`,
+      });
+    } catch {
+      // Chrome on Android lets only service workers notify.
+      said.textContent = "This browser shows no notifications of pages.";
+      return;
+    }
     note.addEventListener("click", () => {
       focus();
       location.assign(`/runs/${run}/networks/${number}`);

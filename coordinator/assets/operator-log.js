@@ -5,6 +5,8 @@
   const field = (id) => document.getElementById(id);
   const [problem, log, older] = ["problem", "log", "older"].map(field);
   let next = null;
+  // What the list that is shown was asked by: the fields may say something else by now.
+  let asked = new URLSearchParams();
 
   /** An element with texts and other elements. */
   function make(name, className, ...children) {
@@ -14,13 +16,18 @@
     return element;
   }
 
-  async function ask(before) {
+  function filters() {
     const query = new URLSearchParams();
     for (const name of ["actor", "action"]) {
       const value = field(name).value.trim();
       if (value) query.set(name, value);
     }
     if (field("since").value) query.set("since", `${field("since").value}T00:00:00Z`);
+    return query;
+  }
+
+  async function ask(before) {
+    const query = new URLSearchParams(asked);
     if (before !== null) query.set("before", before);
     const headers = { authorization: `Bearer ${field("token").value.trim()}` };
     const answer = await fetch(`/api/v1/operator-log?${query}`, { headers });
@@ -80,6 +87,7 @@
 
   field("asking").addEventListener("submit", (event) => {
     event.preventDefault();
+    asked = filters();
     look(null);
   });
   older.addEventListener("click", () => look(next));

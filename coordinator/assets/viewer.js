@@ -172,7 +172,9 @@
   };
   document.addEventListener("keydown", (event) => {
     const action = event.altKey || event.ctrlKey || event.metaKey ? undefined : keys[event.key];
-    if (!action) return;
+    // These keys have a meaning of their own in fields.
+    const isSideways = event.key === "ArrowLeft" || event.key === "ArrowRight";
+    if (!action || event.target.closest?.(isSideways ? "input, select, textarea" : "input, select, textarea, #moves")) return;
     event.preventDefault();
     action();
   });

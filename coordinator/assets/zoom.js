@@ -56,7 +56,8 @@
     const { svg, from, moved } = drag;
     const to = place(svg, event);
     end();
-    if (!moved || from.value === to.value) return;
+    // A chart that was renewed meanwhile has no width.
+    if (!moved || !svg.isConnected || from.value === to.value) return;
     // The click that follows would open the network under the pointer.
     addEventListener("click", (click) => click.preventDefault(), { capture: true, once: true });
     show((query) => {

@@ -57,7 +57,9 @@ pub(super) async fn scores(
     let Path(run) = name?;
     let info = state.db.run(&run).await?;
     let now = state.now();
-    let networks = state.db.networks(&run).await?;
+    let (db, of) = (state.db.clone(), run.clone());
+    let networks = async move { db.networks(&of).await };
+    let networks = state.listing.ask(networks).await?;
     let scored: Vec<_> = networks.into_iter().filter_map(score_of).collect();
     let themes = themes(&scored);
     let set = |info: PuzzleSetInfo| SetRow {
