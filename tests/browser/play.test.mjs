@@ -156,6 +156,30 @@ describe("a promotion", () => {
       await clickMove(page, "a1", "b1");
       await movesAre(page, 2);
     }));
+
+  const menuOpens = async (page) => {
+    await says(page, "White to move.");
+    await clickMove(page, "a7", "a8");
+    await page.getByRole("dialog").waitFor();
+  };
+
+  test("is still asked for after another setting is chosen", () =>
+    on(at({ fen }), "play-promotion-kept", async (page) => {
+      await menuOpens(page);
+      await page.selectOption("#strength", "10");
+      await page.getByRole("button", { name: "rook" }).click();
+      await movesAre(page, 2);
+      assert.equal((await moves(page))[0], "a8=R");
+    }));
+
+  test("is no longer asked for in another position", () =>
+    on(at({ fen }), "play-promotion-gone", async (page) => {
+      await menuOpens(page);
+      await page.click("#new");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await clickMove(page, "e2", "e4");
+      await movesAre(page, 2);
+    }));
 });
 
 describe("a position", () => {

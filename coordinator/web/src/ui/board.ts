@@ -24,6 +24,8 @@ export interface BoardView {
 export class Board {
   private readonly ground: Api;
   private view: BoardView | undefined;
+  /** Closes the promotion menu. */
+  private menu = new AbortController();
 
   constructor(
     private readonly frame: HTMLElement,
@@ -49,6 +51,7 @@ export class Board {
   }
 
   show(view: BoardView): void {
+    if (!this.view || !isSameChoice(this.view, view)) this.menu.abort();
     this.view = view;
     const { position } = view.game;
     this.ground.set({
@@ -82,10 +85,18 @@ export class Board {
       if (isNormal(move)) this.played(move);
       return;
     }
-    const promotion = await choosePromotion(this.frame, squares.to, position.turn, this.orientation);
-    if (promotion && this.view === view) this.played({ ...squares, promotion });
-    else if (this.view === view) this.show(view);
+    this.menu = new AbortController();
+    const { signal } = this.menu;
+    const promotion = await choosePromotion(this.frame, squares.to, position.turn, this.orientation, signal);
+    if (promotion) this.played({ ...squares, promotion });
+    else if (!signal.aborted) this.show(view);
   }
+}
+
+/** Whether the same moves can be made in the same position. */
+function isSameChoice(a: BoardView, b: BoardView): boolean {
+  const fen = ({ game }: BoardView): string => makeFen(game.position.toSetup());
+  return a.isMovable === b.isMovable && fen(a) === fen(b);
 }
 
 /** Castling is shown as the king's and the rook's squares. */

@@ -6,12 +6,13 @@ import { create } from "./elements";
 
 const ROLES: readonly Role[] = ["queen", "knight", "rook", "bishop"];
 
-/** Asks on the promotion square's file; undefined if the visitor thinks better of it. */
+/** Asks on the promotion square's file; undefined if the visitor thinks better of it, or `signal` closes the menu. */
 export function choosePromotion(
   frame: HTMLElement,
   square: number,
   color: Color,
   orientation: Color,
+  signal: AbortSignal,
 ): Promise<Role | undefined> {
   const file = orientation === "white" ? squareFile(square) : 7 - squareFile(square);
   return new Promise((resolve) => {
@@ -35,6 +36,7 @@ export function choosePromotion(
     menu.addEventListener("keydown", (event) => {
       if (event.key === "Escape") close();
     });
+    signal.addEventListener("abort", () => close());
     frame.append(menu);
     // Not modal: it stands over the board, and the rest of the page stays usable.
     menu.show();
