@@ -302,6 +302,25 @@ describe("networks", () => {
     await view.close();
   });
 
+  test("that cannot be loaded leave the last one in the game, and can be chosen again", async () => {
+    const view = await open(browser, showcase.url);
+    const { page } = view;
+    await view.visit(`${PLAY}?network=2`);
+    await says(page, "White to move.");
+    const isFile = /\/file\?/;
+    await page.context().route(isFile, (route) => route.fulfill({ body: "damaged" }));
+    await page.selectOption("#network", "0");
+    await says(page, "does not have the SHA-256");
+    assert.equal(await page.inputValue("#network"), "2");
+    await type(page, "e4");
+    await movesAre(page, 2);
+    await page.context().unroute(isFile);
+    await page.selectOption("#network", "0");
+    await says(page, "White to move.");
+    assert.equal(await page.inputValue("#network"), "0");
+    await view.close();
+  });
+
   test("that this page does not know are named", async () => {
     const view = await open(browser, showcase.url);
     await view.page.route("**/api/v1/networks/*", async (route) => {

@@ -38,7 +38,8 @@ export class App {
   private record = new GameRecord();
   /** The game up to the ply that is shown. */
   private game: GameHistory = this.record.history();
-  private isLoaded = false;
+  /** The option of the network that is loaded. */
+  private loaded: HTMLOptionElement | undefined;
 
   constructor() {
     const bind = (id: string, action: () => void): void => element(id, HTMLElement).addEventListener("click", action);
@@ -64,19 +65,25 @@ export class App {
     });
   }
 
-  /** Loads the chosen network and lets it move if it is its turn. */
+  /** Loads the chosen network and lets it move if it is its turn. If that fails the last one plays on. */
   async load(): Promise<void> {
-    this.isLoaded = false;
+    const previous = this.loaded;
+    const chosen = this.network.selectedOptions[0]!;
+    this.loaded = undefined;
     this.network.disabled = true;
     this.refresh();
     try {
-      const { name, file } = await chosenNetwork(this.run, this.opponent);
+      const { name, file } = await chosenNetwork(this.run, chosen);
       this.say(`Loading ${name} …`);
       await this.engine.load(file, (received) =>
         this.say(`Loading ${name}: ${Math.round((100 * received) / file.bytes)} %`));
-      this.isLoaded = true;
+      this.loaded = chosen;
       this.refresh();
     } catch (error) {
+      this.loaded = previous;
+      // With no option selected, each can be chosen again.
+      this.network.selectedIndex = previous?.index ?? -1;
+      this.refresh();
       this.fail(error);
     } finally {
       this.network.disabled = false;
@@ -104,10 +111,6 @@ export class App {
   get chosenSide(): Side {
     const { value } = this.side;
     return value === "white" || value === "black" ? value : "both";
-  }
-
-  private get opponent(): HTMLOptionElement {
-    return this.network.selectedOptions[0]!;
   }
 
   private get isNetworksTurn(): boolean {
@@ -148,17 +151,17 @@ export class App {
     this.panel.setVisible(this.analyse.checked);
     if (end) this.say(`${capital(end.reason)}. ${end.winner ? `${capital(end.winner)} wins.` : "The game is drawn."}`);
     if (!this.game.position.hasDests()) this.panel.clear("The game is over.");
-    else if (!this.isLoaded) this.panel.clear("No network is loaded.");
-    if (!this.isLoaded) return;
-    if (!end && this.isNetworksTurn && this.record.isAtEnd) return void this.answer();
+    else if (!this.loaded) this.panel.clear("No network is loaded.");
+    if (!this.loaded) return;
+    if (!end && this.isNetworksTurn && this.record.isAtEnd) return void this.answer(this.loaded);
     if (!end) this.say(`${capital(this.game.position.turn)} to move.`);
     if (this.analyse.checked && this.game.position.hasDests()) void this.analysePosition();
   }
 
   /** Lets the network move. */
-  private async answer(): Promise<void> {
+  private async answer(opponent: HTMLOptionElement): Promise<void> {
     const { record } = this;
-    const name = opponentName(this.opponent);
+    const name = opponentName(opponent);
     this.say(`${name.charAt(0).toUpperCase()}${name.slice(1)} is thinking …`);
     const budget = { player: "opponent", visits: Number(this.strength.value) } as const;
     try {

@@ -39,20 +39,19 @@ addEventListener("message", ({ data }: MessageEvent<Request>) => {
   if (data.kind === "search") queue = queue.then(() => search(data.search));
 });
 
+/** Loads a network in place of the last one, which stays if that fails. */
 async function load(file: NetworkFile): Promise<void> {
   try {
     const bytes = await loadFile(file, (received) => reply({ kind: "progress", received }));
-    const previous = network;
-    network = undefined;
-    await previous?.release();
     const source = { obstacle: gpuObstacle, load: () => loadGpuNetwork(bytes, file) };
     const processor = await OnnxNetwork.load(PROCESSOR, bytes, file);
+    const previous = network;
     network = new DeviceNetwork(processor, source, (status) => reply({ kind: "device", status }));
     searchers = new Map();
     reply({ kind: "loaded" });
     void network.choose(choice);
+    await previous?.release().catch(() => {});
   } catch (error) {
-    network = undefined;
     reply({ kind: "not-loaded", message: messageOf(error) });
   }
 }
