@@ -9,30 +9,38 @@ const CACHE = "rookery-networks";
 const KEPT = 8;
 
 export async function loadFile(file: NetworkFile, progress: (received: number) => void): Promise<Uint8Array> {
-  const cache = await openCache();
-  const kept = await cache?.match(file.address);
-  if (kept) {
-    const bytes = new Uint8Array(await kept.arrayBuffer());
-    if (isIntact(bytes, file)) return bytes;
-    await cache?.delete(file.address);
+  const kept = await readKept(file);
+  if (kept && isIntact(kept, file)) return kept;
+  // The browser's HTTP cache may hold a damaged file, which "reload" passes over.
+  for (const mode of ["default", "reload"] as const) {
+    const bytes = await download(file, mode, progress);
+    if (!isIntact(bytes, file)) continue;
+    await keep(file, bytes);
+    return bytes;
   }
-  const bytes = await download(file, progress);
-  if (!isIntact(bytes, file)) throw new Error("The network's file does not have the SHA-256 that the coordinator names.");
-  await keep(cache, file, bytes);
-  return bytes;
+  throw new Error("The network's file does not have the SHA-256 that the coordinator names.");
 }
 
-/** There is none where the page does not come over HTTPS; the browser's HTTP cache keeps the file all the same. */
-async function openCache(): Promise<Cache | undefined> {
-  return "caches" in globalThis ? caches.open(CACHE) : undefined;
+/** Nothing where the page does not come over HTTPS or site data is blocked; the HTTP cache keeps the file all the same. */
+async function readKept({ address }: NetworkFile): Promise<Uint8Array | undefined> {
+  try {
+    const kept = await (await caches.open(CACHE)).match(address);
+    return kept && new Uint8Array(await kept.arrayBuffer());
+  } catch {
+    return undefined;
+  }
 }
 
 function isIntact(bytes: Uint8Array, file: NetworkFile): boolean {
   return bytesToHex(sha256(bytes)) === file.sha256;
 }
 
-async function download({ address, bytes: size }: NetworkFile, progress: (received: number) => void): Promise<Uint8Array> {
-  const response = await fetch(address);
+async function download(
+  { address, bytes: size }: NetworkFile,
+  cache: RequestCache,
+  progress: (received: number) => void,
+): Promise<Uint8Array> {
+  const response = await fetch(address, { cache });
   if (!response.ok || !response.body) {
     throw new Error(`The coordinator answered ${response.status} to the request for the network's file.`);
   }
@@ -49,13 +57,13 @@ async function download({ address, bytes: size }: NetworkFile, progress: (receiv
   }
 }
 
-async function keep(cache: Cache | undefined, { address }: NetworkFile, bytes: Uint8Array): Promise<void> {
-  if (!cache) return;
+async function keep({ address }: NetworkFile, bytes: Uint8Array): Promise<void> {
   try {
+    const cache = await caches.open(CACHE);
     await cache.put(address, new Response(bytes.slice()));
     const addresses = await cache.keys();
     await Promise.all(addresses.slice(0, -KEPT).map((old) => cache.delete(old)));
   } catch {
-    // The quota is used up: the network is fetched again the next time.
+    // There is no cache, or its quota is used up: the network is fetched again the next time.
   }
 }
