@@ -247,6 +247,27 @@ describe("analysis", () => {
       assert.deepEqual(await moves(page), ["e4"], "both sides are the visitor's");
     }));
 
+  test("is cleared in the next position, and a game's end shows the result", () =>
+    on(at({ fen: "7k/8/5K2/8/8/8/8/6Q1 w - - 0 1" }), "play-analysis-end", async (page) => {
+      await says(page, "White to move.");
+      await page.selectOption("#side", "both");
+      await page.check("#analyse");
+      await page.locator("#lines tr").first().waitFor();
+      await page.evaluate(() => {
+        window.summaries = [];
+        const summary = document.getElementById("summary");
+        new MutationObserver(() => window.summaries.push(summary.textContent)).observe(summary, { childList: true });
+      });
+      await type(page, "Qg2");
+      await page.locator("#summary", { hasText: "visits" }).waitFor();
+      assert.match((await page.evaluate(() => window.summaries))[0], /^Thinking/);
+      await page.click("#takeback");
+      await type(page, "Qg7");
+      assert.equal(await page.innerText("#summary"), "The game is over.");
+      assert.equal(await page.getAttribute("#evaluation", "aria-label"), "result: White wins");
+      assert.equal(await page.locator("#evaluation-white").evaluate((fill) => fill.style.height), "100%");
+    }));
+
   test("finds a mate", () =>
     on(at({ fen: "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1" }), "play-analysis-mate", async (page) => {
       await says(page, "White to move.");

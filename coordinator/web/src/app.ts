@@ -150,8 +150,8 @@ export class App {
     this.fen.textContent = this.record.fen;
     this.panel.setVisible(this.analyse.checked);
     if (end) this.say(`${capital(end.reason)}. ${end.winner ? `${capital(end.winner)} wins.` : "The game is drawn."}`);
-    if (!this.game.position.hasDests()) this.panel.clear("The game is over.");
-    else if (!this.loaded) this.panel.clear("No network is loaded.");
+    if (end && !this.game.position.hasDests()) this.panel.showEnd(end);
+    else this.panel.clear(this.loaded ? "Thinking …" : "No network is loaded.");
     if (!this.loaded) return;
     if (!end && this.isNetworksTurn && this.record.isAtEnd) return void this.answer(this.loaded);
     if (!end) this.say(`${capital(this.game.position.turn)} to move.`);

@@ -1,8 +1,9 @@
 // What the network thinks of the position: evaluation bar, win, draw and loss, best lines.
 
 import type { Color } from "chessops/types";
+import type { GameEnd } from "../chess/history";
 import type { Line, Report } from "../engine/report";
-import { flipped, q, type Wdl } from "../engine/wdl";
+import { DRAW, flipped, LOSS, q, WIN, type Wdl } from "../engine/wdl";
 import { create, createSvg, element } from "./elements";
 
 export class AnalysisPanel {
@@ -16,8 +17,7 @@ export class AnalysisPanel {
   /** Shows what was found for the side to move; all values are written as White sees them. */
   show(report: Report, turn: Color): void {
     const white = turn === "white" ? report.value : flipped(report.value);
-    this.fill.style.height = `${100 * (white.win + white.draw / 2)}%`;
-    this.bar.setAttribute("aria-label", `evaluation: ${percent(white.win)} White wins, ${percent(white.draw)} draw`);
+    this.showBar(white, `evaluation: ${percent(white.win)} White wins, ${percent(white.draw)} draw`);
     this.wdl.replaceChildren(tally(white));
     const mate = report.mate === undefined ? "" : `, ${mateText(report.mate, turn)}`;
     this.summary.textContent = `White wins ${percent(white.win)}, draw ${percent(white.draw)}, Black wins `
@@ -31,8 +31,17 @@ export class AnalysisPanel {
     this.bar.hidden = !isVisible;
   }
 
+  /** Shows how a game ended. */
+  showEnd({ winner }: GameEnd): void {
+    this.clear("The game is over.");
+    if (winner === "white") this.showBar(WIN, "result: White wins");
+    else if (winner === "black") this.showBar(LOSS, "result: Black wins");
+    else this.showBar(DRAW, "result: draw");
+  }
+
   /** Says why there is nothing to show. */
   clear(reason: string): void {
+    this.bar.setAttribute("aria-label", "evaluation");
     this.summary.textContent = reason;
     this.wdl.replaceChildren();
     this.lines.replaceChildren();
@@ -40,6 +49,11 @@ export class AnalysisPanel {
 
   orient(orientation: Color): void {
     this.bar.classList.toggle("flipped", orientation === "black");
+  }
+
+  private showBar(white: Wdl, label: string): void {
+    this.fill.style.height = `${100 * (white.win + white.draw / 2)}%`;
+    this.bar.setAttribute("aria-label", label);
   }
 }
 
