@@ -100,6 +100,28 @@ describe("a game", () => {
       assert.deepEqual(await moves(page), []);
     }));
 
+  test("can be played by keyboard: the focus stays, and the network's move is announced", () =>
+    on(PLAY, "play-keyboard", async (page) => {
+      const focused = (selector) => page.waitForFunction((name) => document.activeElement.matches(name), selector);
+      await says(page, "White to move.");
+      await page.focus("#network");
+      await page.selectOption("#network", "0");
+      await says(page, "White to move.");
+      await focused("#network:enabled");
+      await type(page, "e4");
+      await movesAre(page, 2);
+      await says(page, `${(await moves(page))[1]}. White to move.`);
+      await focused("#typed");
+      await page.locator("#sheet button").first().click();
+      await focused("#sheet [aria-current]");
+      await page.keyboard.press("ArrowRight");
+      assert.equal(await page.evaluate(() => document.activeElement.innerText), (await moves(page))[1]);
+      await page.keyboard.press("Home");
+      await focused("#moves");
+      await page.keyboard.press("u");
+      assert.equal((await moves(page)).length, 2, "taking back starts at the game's end");
+    }));
+
   test("refuses a typed move that is not legal", () =>
     on(PLAY, "play-illegal", async (page) => {
       await says(page, "White to move.");

@@ -69,6 +69,7 @@ export class App {
   async load(): Promise<void> {
     const previous = this.loaded;
     const chosen = this.network.selectedOptions[0]!;
+    const hadFocus = document.activeElement === this.network;
     this.loaded = undefined;
     this.network.disabled = true;
     this.refresh();
@@ -87,6 +88,7 @@ export class App {
       this.fail(error);
     } finally {
       this.network.disabled = false;
+      if (hadFocus && document.activeElement === document.body) this.network.focus();
     }
   }
 
@@ -137,8 +139,8 @@ export class App {
     this.refresh();
   }
 
-  /** Shows the position and starts what is to be searched in it. */
-  private refresh(): void {
+  /** Shows the position and starts what is to be searched in it. The status line begins with `news`. */
+  private refresh(news = ""): void {
     this.engine.stop();
     this.game = this.record.history();
     const end = this.game.end();
@@ -149,12 +151,12 @@ export class App {
     this.field.enable(canMove);
     this.fen.textContent = this.record.fen;
     this.panel.setVisible(this.analyse.checked);
-    if (end) this.say(`${capital(end.reason)}. ${end.winner ? `${capital(end.winner)} wins.` : "The game is drawn."}`);
+    if (end) this.say(`${news}${capital(end.reason)}. ${end.winner ? `${capital(end.winner)} wins.` : "The game is drawn."}`);
     if (end && !this.game.position.hasDests()) this.panel.showEnd(end);
     else this.panel.clear(this.loaded ? "Thinking …" : "No network is loaded.");
     if (!this.loaded) return;
     if (!end && this.isNetworksTurn && this.record.isAtEnd) return void this.answer(this.loaded);
-    if (!end) this.say(`${capital(this.game.position.turn)} to move.`);
+    if (!end) this.say(`${news}${capital(this.game.position.turn)} to move.`);
     if (this.analyse.checked && this.game.position.hasDests()) void this.analysePosition();
   }
 
@@ -166,7 +168,10 @@ export class App {
     const budget = { player: "opponent", visits: Number(this.strength.value) } as const;
     try {
       const found = await this.engine.search(record.start, record.moves, budget, (report) => this.present(report));
-      if (found) this.play(found.lines[0]!.move);
+      if (!found) return;
+      const { move, san } = found.lines[0]!;
+      record.play(move);
+      this.refresh(`${san[0]!}. `);
     } catch (error) {
       this.fail(error);
     }

@@ -24,6 +24,7 @@ export class MoveField {
   constructor(game: () => GameHistory, played: (move: NormalMove) => void) {
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
+      if (this.field.readOnly) return;
       const move = readMove(game().position, this.field.value);
       this.field.setCustomValidity(move ? "" : "This is not a legal move here. Write Nf3, exd5, O-O or e2e4.");
       if (!move) {
@@ -36,7 +37,8 @@ export class MoveField {
     this.field.addEventListener("input", () => this.field.setCustomValidity(""));
   }
 
+  /** A disabled field would lose the focus. */
   enable(isEnabled: boolean): void {
-    this.field.disabled = !isEnabled;
+    this.field.readOnly = !isEnabled;
   }
 }

@@ -21,9 +21,12 @@ export class MoveSheet {
       }
       rows[rows.length - 1]!.append(create("td", {}, this.link(san, index + 1, record.ply)));
     });
+    const hadFocus = this.body.contains(document.activeElement);
     this.body.replaceChildren(...rows);
     this.sheet.hidden = rows.length === 0;
-    this.scrollToCurrent();
+    const current = this.body.querySelector<HTMLElement>("[aria-current]");
+    if (hadFocus) (current ?? this.sheet).focus({ preventScroll: true });
+    if (current) this.scrollTo(current);
   }
 
   private link(san: string, ply: number, shown: number): HTMLButtonElement {
@@ -32,9 +35,7 @@ export class MoveSheet {
     return link;
   }
 
-  private scrollToCurrent(): void {
-    const current = this.body.querySelector<HTMLElement>("[aria-current]");
-    if (!current) return;
+  private scrollTo(current: HTMLElement): void {
     const top = current.offsetTop - this.sheet.offsetTop;
     const isVisible = top >= this.sheet.scrollTop && top < this.sheet.scrollTop + this.sheet.clientHeight - 24;
     if (!isVisible) this.sheet.scrollTop = top - this.sheet.clientHeight / 2;
