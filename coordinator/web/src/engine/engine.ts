@@ -25,14 +25,16 @@ export class Engine {
   private loading: Loading | undefined;
   private running: Running | undefined;
   private lastId = 0;
+  /** The worker's failure, which may come before anything is asked of it. */
+  private failure: Error | undefined;
 
   /** `announce` gets what computes the network, each time that changes. */
   constructor(private readonly announce: (status: DeviceStatus) => void) {
     this.worker.addEventListener("message", ({ data }: MessageEvent<Reply>) => this.receive(data));
     this.worker.addEventListener("error", () => {
-      const error = new Error("The engine stopped. Reload the page to start it again.");
-      this.loading?.reject(error);
-      this.running?.reject(error);
+      this.failure = new Error("The engine stopped. Reload the page to start it again.");
+      this.loading?.reject(this.failure);
+      this.running?.reject(this.failure);
     });
   }
 
@@ -43,6 +45,7 @@ export class Engine {
   load(network: NetworkFile, progress: (received: number) => void): Promise<void> {
     this.stop();
     return new Promise((resolve, reject) => {
+      if (this.failure) return reject(this.failure);
       this.loading = { progress, resolve, reject };
       this.send({ kind: "load", network });
     });
@@ -62,6 +65,7 @@ export class Engine {
     this.lastId += 1;
     const id = this.lastId;
     return new Promise((resolve, reject) => {
+      if (this.failure) return reject(this.failure);
       this.running = { id, update, resolve, reject };
       const start = makeFen(game.start.toSetup());
       this.send({ kind: "search", search: { id, player, start, moves, visits } });
