@@ -77,6 +77,7 @@ describe("text is read", () => {
   test.each([
     ["hello", /neither a FEN nor a PGN/],
     ["1. e4 e5 2. Ke3", /Move 2 of the PGN, Ke3, is not legal/],
+    ['[SetUp "1"]\n[FEN "4k3/P7/8/8/8/8/8/4K3 b - - 0 40"]\n\n40... Kd7 41. Kd3', /Move 41 of the PGN, Kd3, is not legal/],
     ['[FEN "8/8/8/8/8/8/8/8 w - - 0 1"]\n\n1. e4', /FEN tag is not a legal position/],
     ['[Variant "Atomic"]\n\n1. e4', /another variant/],
     ["8/8/8/8/8/8/8/4K3 w - - 0 1", /each side needs one king/],

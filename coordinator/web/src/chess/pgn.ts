@@ -35,12 +35,11 @@ function readPgn(text: string): GameRecord {
   );
   if (!(start instanceof Chess)) throw new Error("The PGN is a game of another variant of chess.");
   const record = new GameRecord(GameHistory.at(start));
-  nodes.forEach(({ san }, index) => {
-    const move = parseSan(record.history().position, san);
-    if (!move || !isNormal(move)) {
-      throw new Error(`Move ${Math.floor(index / 2) + 1} of the PGN, ${san}, is not legal.`);
-    }
+  for (const { san } of nodes) {
+    const { position } = record.history();
+    const move = parseSan(position, san);
+    if (!move || !isNormal(move)) throw new Error(`Move ${position.fullmoves} of the PGN, ${san}, is not legal.`);
     record.play(move);
-  });
+  }
   return record;
 }
