@@ -6,6 +6,7 @@ import type { GameHistory } from "./chess/history";
 import { GameRecord, type Side } from "./chess/record";
 import { Engine } from "./engine/engine";
 import type { Report } from "./engine/report";
+import { messageOf } from "./errors";
 import { AnalysisPanel } from "./ui/analysis";
 import { Board } from "./ui/board";
 import { DeviceField } from "./ui/device";
@@ -106,7 +107,7 @@ export class App {
   }
 
   fail(error: unknown): void {
-    this.say(error instanceof Error ? error.message : String(error));
+    this.say(messageOf(error));
     this.status.classList.add("problem");
   }
 

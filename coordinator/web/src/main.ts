@@ -5,6 +5,7 @@ import "./style.css";
 import { App } from "./app";
 import { readGame, readPly } from "./chess/pgn";
 import { GameRecord } from "./chess/record";
+import { messageOf } from "./errors";
 import { element } from "./ui/elements";
 
 /** The game of `?game=N&ply=K`, or the position of `?fen=`. */
@@ -32,7 +33,7 @@ function bindSetup(app: App): void {
       app.begin(record, record.history().position.turn);
       problem.textContent = "";
     } catch (error) {
-      problem.textContent = error instanceof Error ? error.message : String(error);
+      problem.textContent = messageOf(error);
     }
   });
 }

@@ -7,6 +7,7 @@
 import type { NormalMove } from "chessops/types";
 import { GameHistory } from "../chess/history";
 import { legalMoves, readMove } from "../chess/moves";
+import { messageOf } from "../errors";
 import type { Evaluation, Evaluator, Question } from "./evaluator";
 import type { GpuNetwork } from "./gpu";
 import { softmax } from "./softmax";
@@ -182,5 +183,3 @@ async function isWithin(milliseconds: number, work: Promise<unknown>): Promise<b
   const late = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), milliseconds));
   return Promise.race([work.then(() => true), late]);
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

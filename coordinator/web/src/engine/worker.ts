@@ -2,6 +2,7 @@
 
 import { makeFen } from "chessops/fen";
 import { GameHistory } from "../chess/history";
+import { messageOf } from "../errors";
 import { type DeviceChoice, DeviceNetwork } from "./device";
 import { loadFile } from "./download";
 import { gpuObstacle, loadGpuNetwork } from "./gpu";
@@ -108,5 +109,3 @@ function messagesArrived(): Promise<void> {
     port2.postMessage(undefined);
   });
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
