@@ -351,15 +351,23 @@ describe("networks", () => {
     await view.visit(`${PLAY}?network=2`);
     await says(page, "White to move.");
     const isFile = /\/file\?/;
-    await page.context().route(isFile, (route) => route.fulfill({ body: "damaged" }));
+    let fail;
+    const failure = new Promise((resolve) => (fail = resolve));
+    await page.context().route(isFile, async (route) => {
+      await failure;
+      await route.fulfill({ body: "damaged" });
+    });
     await page.selectOption("#network", "0");
-    await says(page, "does not have the SHA-256");
+    await page.selectOption("#side", "black");
+    fail();
+    await movesAre(page, 1);
+    await says(page, /does not have the SHA-256 .* Black to move/);
     assert.equal(await page.inputValue("#network"), "2");
-    await type(page, "e4");
-    await movesAre(page, 2);
+    await type(page, "e5");
+    await movesAre(page, 3);
     await page.context().unroute(isFile);
     await page.selectOption("#network", "0");
-    await says(page, "White to move.");
+    await says(page, /^Black to move/);
     assert.equal(await page.inputValue("#network"), "0");
     await view.close();
   });

@@ -85,8 +85,8 @@ export class App {
       this.loaded = previous;
       // With no option selected, each can be chosen again.
       this.network.selectedIndex = previous?.index ?? -1;
-      this.refresh();
       this.fail(error);
+      this.refresh(`${messageOf(error).replace(/\.?$/, ".")} `);
     } finally {
       this.network.disabled = false;
       if (hadFocus && document.activeElement === document.body) this.network.focus();
@@ -156,23 +156,23 @@ export class App {
     if (end && !this.game.position.hasDests()) this.panel.showEnd(end);
     else this.panel.clear(this.loaded ? "Thinking …" : "No network is loaded.");
     if (!this.loaded) return;
-    if (!end && this.isNetworksTurn && this.record.isAtEnd) return void this.answer(this.loaded);
+    if (!end && this.isNetworksTurn && this.record.isAtEnd) return void this.answer(this.loaded, news);
     if (!end) this.say(`${news}${capital(this.game.position.turn)} to move.`);
     if (this.analyse.checked && this.game.position.hasDests()) void this.analysePosition();
   }
 
-  /** Lets the network move. */
-  private async answer(opponent: HTMLOptionElement): Promise<void> {
+  /** Lets the network move. The status line begins with `news`. */
+  private async answer(opponent: HTMLOptionElement, news: string): Promise<void> {
     const { record } = this;
     const name = opponentName(opponent);
-    this.say(`${name.charAt(0).toUpperCase()}${name.slice(1)} is thinking …`);
+    this.say(`${news}${name.charAt(0).toUpperCase()}${name.slice(1)} is thinking …`);
     const budget = { player: "opponent", visits: Number(this.strength.value) } as const;
     try {
       const found = await this.engine.search(record.start, record.moves, budget, (report) => this.present(report));
       if (!found) return;
       const { move, san } = found.lines[0]!;
       record.play(move);
-      this.refresh(`${san[0]!}. `);
+      this.refresh(`${news}${san[0]!}. `);
     } catch (error) {
       this.fail(error);
     }
