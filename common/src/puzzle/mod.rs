@@ -7,7 +7,7 @@ use shakmaty::{Move, Position};
 use utoipa::ToSchema;
 
 use crate::chess::moves::parse_uci;
-use crate::chess::{GameHistory, StartError};
+use crate::chess::{GameHistory, StartError, Termination};
 
 /// A puzzle as jobs carry it. As in Lichess's database, `fen` is the position before the
 /// opponent's last move, `moves[0]` is that move, and the solution follows; a mined puzzle may
@@ -47,6 +47,9 @@ pub enum PuzzleError {
     /// There is nothing to solve.
     #[error("the puzzle has no solution moves")]
     NoSolution,
+    /// The rules have ended the game where the solver is to begin.
+    #[error("the game is over before the solution: {0:?}")]
+    Over(Termination),
 }
 
 /// A puzzle that has been checked.
@@ -85,6 +88,9 @@ impl Puzzle {
             line.push(m);
         }
         let posed = posed.ok_or(PuzzleError::NoSolution)?;
+        if let Some(end) = posed.end() {
+            return Err(PuzzleError::Over(end.termination));
+        }
         let solution = line.split_off(self.setup as usize);
         let mates = game.position().is_checkmate();
         Ok(PosedPuzzle {
@@ -122,19 +128,33 @@ impl PosedPuzzle {
 mod tests {
     use super::*;
 
-    fn puzzle(fen: &str, moves: &str, setup: u32) -> PosedPuzzle {
+    fn pose(fen: &str, moves: &str, setup: u32) -> Result<PosedPuzzle, PuzzleError> {
         let moves = moves.split_whitespace().map(str::to_owned).collect();
         let (id, themes) = ("x".to_owned(), Vec::new());
-        Puzzle {
+        let puzzle = Puzzle {
             id,
             fen: fen.to_owned(),
             moves,
             setup,
             rating: 0,
             themes,
+        };
+        puzzle.pose()
+    }
+
+    fn puzzle(fen: &str, moves: &str, setup: u32) -> PosedPuzzle {
+        pose(fen, moves, setup).unwrap()
+    }
+
+    /// A job with such a puzzle could not be played.
+    #[test]
+    fn a_game_that_the_rules_have_ended_is_no_puzzle() {
+        let after = |plies: u32| format!("6k1/8/8/8/8/8/R7/4K2R w - - {plies} 90");
+        for (plies, is_over) in [(98, false), (99, true), (120, true)] {
+            let posed = pose(&after(plies), "a2a3 g8f8 h1h8", 1);
+            let refused = matches!(posed, Err(PuzzleError::Over(Termination::FiftyMove)));
+            assert_eq!(refused, is_over, "{plies}: {posed:?}");
         }
-        .pose()
-        .unwrap()
     }
 
     fn solved(puzzle: &PosedPuzzle, moves: &str) -> bool {

@@ -346,7 +346,7 @@ fn why(error: &PuzzleError) -> Skipped {
             Skipped::BadPosition
         }
         PuzzleError::Move { .. } => Skipped::BadMoves,
-        PuzzleError::NoSolution => Skipped::NoSolution,
+        PuzzleError::NoSolution | PuzzleError::Over(_) => Skipped::NoSolution,
     }
 }
 

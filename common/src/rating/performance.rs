@@ -51,8 +51,11 @@ pub fn performance(tasks: &[Tasks]) -> Option<Performance> {
     };
     let likelihood = |elo: f64| -> f64 {
         let of = |tasks: &Tasks| {
-            let (won, p) = (solved(tasks), score_from_elo(elo - tasks.rating));
-            won * p.ln() + (tasks.tried as f64 - won) * (1.0 - p).ln()
+            // Of p and 1 - p, each of which may be too close to 0 to be told from it.
+            let log_odds = (elo - tasks.rating) * std::f64::consts::LN_10 / 400.0;
+            let (log_p, log_q) = (-(-log_odds).exp().ln_1p(), -log_odds.exp().ln_1p());
+            let won = solved(tasks);
+            won * log_p + (tasks.tried as f64 - won) * log_q
         };
         tasks().map(of).sum()
     };
@@ -75,6 +78,14 @@ mod tests {
             tried,
             solved,
         }
+    }
+
+    #[test]
+    fn tasks_may_be_as_far_apart_as_ratings_are() {
+        let both = performance(&[of(700.0, 20, 20), of(6_100.0, 20, 20)]).unwrap();
+        assert!(both.low > 6_000.0 && both.high >= both.low, "{both:?}");
+        let none = performance(&[of(0.0, 20, 0), of(4e9, 20, 0)]).unwrap();
+        assert!(none.high < 100.0 && none.low <= none.high, "{none:?}");
     }
 
     /// Half of the tasks solved is their own rating, ten in eleven are 400 more.
