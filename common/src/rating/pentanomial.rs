@@ -148,9 +148,10 @@ impl Tally {
         }
     }
 
-    /// The Elo difference: from the pairs if every game is in one, else from single games.
+    /// The Elo difference: from the pairs if most games are in one, as games whose pair is not complete are few in any
+    /// match that goes on, else from single games.
     pub fn elo(&self) -> Option<EloEstimate> {
-        if self.pairs.pairs().saturating_mul(2) == self.games() {
+        if self.pairs.pairs().saturating_mul(4) > self.games() {
             EloEstimate::from_pairs(&self.pairs)
         } else {
             EloEstimate::from_games(self.wins, self.draws, self.losses)
@@ -176,6 +177,21 @@ impl Tally {
 mod tests {
     use super::GameScore::{Draw, Loss, Win};
     use super::*;
+
+    #[test]
+    fn a_game_without_its_pair_does_not_make_the_others_single() {
+        let mut tally = Tally::default();
+        for _ in 0..20 {
+            tally.add_pair(Win, Loss);
+        }
+        let whole = tally.elo();
+        assert_eq!(whole, EloEstimate::from_pairs(&tally.pairs));
+        tally.add_game(Win);
+        assert_eq!(tally.elo(), whole);
+        tally.pairs = Pentanomial::default();
+        assert_eq!(tally.elo(), EloEstimate::from_games(21, 0, 20));
+        assert_ne!(tally.elo(), whole);
+    }
 
     #[test]
     fn a_pair_counts_by_its_points_in_either_order() {

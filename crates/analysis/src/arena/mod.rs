@@ -5,7 +5,7 @@
 
 pub mod report;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -15,7 +15,7 @@ use rookery_common::chunk::{GameKind, GameRecord, Side};
 use rookery_common::ids::Seed;
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::MatchParams;
-use rookery_common::rating::{GameScore, SprtParams, SprtStatus, Tally, Verdict};
+use rookery_common::rating::{GameScore, Pentanomial, SprtParams, SprtStatus, Tally, Verdict};
 use rookery_engine::{Batch, Evaluations, Evaluator, GamePool, Job, MatchGame, Planned, Work};
 
 /// What is played.
@@ -50,6 +50,11 @@ pub struct Standing {
     pub sprt: Option<SprtStatus>,
     /// Games whose pair is not complete.
     halves: HashMap<u32, GameScore>,
+    /// Complete pairs after one that is not, by number.
+    waiting: BTreeMap<u32, (GameScore, GameScore)>,
+    /// The pairs before the first that is not complete. The test looks at these alone: of the others the short ones
+    /// come first, and length goes with the result.
+    in_order: Pentanomial,
 }
 
 impl Standing {
@@ -59,14 +64,16 @@ impl Standing {
         };
         let score = GameScore::of(game.end.result, candidate.into());
         self.tally.add_game(score);
-        match self.halves.remove(&pair) {
-            Some(first) => self.tally.pairs.add(first, score),
-            None => drop(self.halves.insert(pair, score)),
+        if let Some(first) = self.halves.remove(&pair) {
+            self.tally.pairs.add(first, score);
+            self.waiting.insert(pair, (first, score));
+        } else {
+            self.halves.insert(pair, score);
         }
-        let status = plan
-            .sprt
-            .as_ref()
-            .map(|sprt| sprt.status(&self.tally.pairs));
+        while let Some((first, second)) = self.waiting.remove(&(self.in_order.pairs() as u32)) {
+            self.in_order.add(first, second);
+        }
+        let status = plan.sprt.as_ref().map(|sprt| sprt.status(&self.in_order));
         self.sprt = status.transpose()?;
         Ok(())
     }

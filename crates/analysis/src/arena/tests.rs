@@ -86,6 +86,26 @@ fn the_better_player_scores_and_a_test_ends_the_match_early() {
     assert!(standing.tally.score().unwrap() > 0.6, "{line}");
 }
 
+/// Short games come in first, and length goes with the result.
+#[test]
+fn the_test_counts_pairs_in_their_order() {
+    let sprt = SprtParams {
+        elo0: 0.0,
+        elo1: 100.0,
+        ..SprtParams::default()
+    };
+    let plan = plan(80, Some(sprt));
+    let (_, games) = contest(&self::plan(80, None), 2);
+    let mut standing = Standing::default();
+    for game in &games[1..] {
+        standing.add(game, &plan).unwrap();
+        assert!(!standing.is_decided(), "the first pair is not complete");
+    }
+    assert_eq!(standing.tally.pairs.pairs(), 79);
+    standing.add(&games[0], &plan).unwrap();
+    assert!(standing.is_decided());
+}
+
 #[test]
 fn a_match_can_be_broken_off() {
     let players = vec![[hand(), hand()]];

@@ -84,13 +84,22 @@ impl PlayArgs {
             ..MatchParams::default()
         };
         params.check()?;
+        let book = match &self.openings {
+            Some(path) => book(path)?,
+            None => OpeningBook::built_in(),
+        };
+        let openings = book.openings().len();
+        if games as usize / 2 > openings {
+            tracing::warn!(
+                "{games} games need {} openings for a pair each, and the book has {openings}: players without chance play \
+                 the same games again, and intervals are narrower than they should be",
+                games / 2
+            );
+        }
         Ok(MatchPlan {
             pairs: games / 2,
             params,
-            book: match &self.openings {
-                Some(path) => book(path)?,
-                None => OpeningBook::built_in(),
-            },
+            book,
             seed: Seed(self.seed),
             sprt: None,
             concurrency,
