@@ -17,6 +17,8 @@ use crate::process::{Output, Process, Silence};
 const MOST_OPTIONS: usize = 1000;
 /// Longest name that an engine is called by, in characters.
 const LONGEST_NAME: usize = 100;
+/// Most options that an error names.
+const SHOWN_OPTIONS: usize = 200;
 const CHESS960: &str = "UCI_Chess960";
 
 /// A game so far.
@@ -152,7 +154,8 @@ impl Engine {
     /// If there is no such option, it does not take the value, or the engine has ended.
     pub fn set_option(&mut self, name: &str, value: &str) -> Result<(), UciError> {
         let Some(option) = self.option(name) else {
-            let names: Vec<&str> = self.options.iter().map(|o| o.name.as_str()).collect();
+            let names = self.options.iter().take(SHOWN_OPTIONS);
+            let names: Vec<String> = names.map(|o| printable(&o.name, LONGEST_NAME)).collect();
             return Err(UciError::NoOption {
                 engine: self.name.clone(),
                 name: name.to_owned(),

@@ -62,7 +62,11 @@ fn write(
     let best = most_visited(&ply.visits);
     let result = f32::from(game.end.result.score_for(history.turn()));
     put_f32s(bytes, &values(ply, legal[best] == ply.played, result, left));
-    put_u32(bytes, ply.visits.iter().sum());
+    let visits = ply
+        .visits
+        .iter()
+        .fold(0_u32, |sum, n| sum.saturating_add(*n));
+    put_u32(bytes, visits);
     bytes.extend(index(ply.played).to_le_bytes());
     bytes.extend(index(legal[best]).to_le_bytes());
     // policy_kld and reserved.
