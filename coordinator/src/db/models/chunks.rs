@@ -135,3 +135,11 @@ impl ChunkSelection {
         Ok(())
     }
 }
+
+/// The number of the newest chunk of the ledger; 0 without one.
+pub(crate) async fn last(conn: &mut AnyConnection) -> Result<i64> {
+    let last = sqlx::query_scalar("SELECT coalesce(max(sequence), 0) FROM chunks")
+        .fetch_one(conn)
+        .await?;
+    Ok(last)
+}

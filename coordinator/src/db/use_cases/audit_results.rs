@@ -13,11 +13,11 @@ use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::extra_audits::open_recent;
 use crate::db::models::leases::{JobRow, is_over};
 use crate::db::models::states::AuditState;
-use crate::db::models::{audit_draws, audit_history, audits, tokens};
+use crate::db::models::{audit_draws, audit_history, audits, chunks, tokens};
 use crate::db::sql::rows::{job_bytes, unreadable};
 use crate::db::trust::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::types::ChunkDraft;
-use crate::db::use_cases::{exclusions, match_results, quarantine};
+use crate::db::use_cases::{exclusions, quarantine};
 use crate::trust::pool::{Pooled, together};
 use crate::trust::rate::{PASS_POSITIONS, RECENT, is_quarantined_by};
 use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
@@ -256,7 +256,7 @@ pub(crate) async fn decide_overdue(
     audit: i64,
     now: Timestamp,
 ) -> Result<HoldEffects> {
-    let last = match_results::last_chunk(conn).await?;
+    let last = chunks::last(conn).await?;
     let decided: i64 = sqlx::query_scalar("SELECT count(*) FROM audits WHERE decided_by = $1")
         .bind(last)
         .fetch_one(&mut *conn)

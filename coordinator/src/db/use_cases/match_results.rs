@@ -14,7 +14,7 @@ use crate::db::gate_decision;
 use crate::db::models::matches::{Match, open_next_gate, verdict};
 use crate::db::models::pairs::{self, Completed};
 use crate::db::models::runs::Run;
-use crate::db::models::{matches, networks, runs, tallies};
+use crate::db::models::{chunks, matches, networks, runs, tallies};
 use crate::db::sql::rows::{count, hash, unreadable};
 use crate::db::trust::ChunkStatus;
 
@@ -49,7 +49,7 @@ pub(crate) async fn recount(
     let mut m = matches::load(conn, MatchId(id)).await?;
     m.tally = tallies::tally_of(conn, &m).await?;
     if state == ChunkStatus::Counted && m.status == MatchStatus::Open {
-        let last = last_chunk(conn).await?;
+        let last = chunks::last(conn).await?;
         return settle(conn, m, 0, last, now).await;
     }
     store_tally(conn, &m).await?;
@@ -133,7 +133,7 @@ pub(crate) async fn reject(
     now: Timestamp,
 ) -> Result<Event> {
     m.status = MatchStatus::Rejected;
-    let last = last_chunk(conn).await?;
+    let last = chunks::last(conn).await?;
     let end = End {
         status: m.status,
         reason: reason.to_owned(),
@@ -171,14 +171,6 @@ fn add(tally: &mut Tally, added: &Tally) {
     for (sum, count) in tally.pairs.counts.iter_mut().zip(added.pairs.counts) {
         *sum += count;
     }
-}
-
-/// The newest chunk of the ledger.
-pub(crate) async fn last_chunk(conn: &mut AnyConnection) -> Result<i64> {
-    let last = sqlx::query_scalar("SELECT coalesce(max(sequence), 0) FROM chunks")
-        .fetch_one(conn)
-        .await?;
-    Ok(last)
 }
 
 async fn store_tally(conn: &mut AnyConnection, m: &Match) -> Result<()> {
