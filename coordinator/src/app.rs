@@ -13,7 +13,7 @@ use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::concurrency::ConcurrencyLimit;
 use crate::config::{AccessConfig, MetricsAddress, Origins, PageUrl, Registration, SiteUrl};
-use crate::db::SharedDatabase;
+use crate::db::{DbError, SharedDatabase};
 use crate::events::EventBus;
 use crate::fleet::Fleet;
 use crate::limits::Limits;
@@ -73,7 +73,7 @@ pub struct Parts {
     /// Which names of workers two machines use at once.
     pub worker_names: WorkerNames,
     /// Games that people watch while they are played.
-    pub live_boards: Arc<LiveBoards>,
+    pub live_boards: LiveBoards,
     /// Cancelled when the coordinator stops: streams that never end must end then.
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
@@ -119,13 +119,26 @@ impl App {
             job_metadata: JobMetadataCache::default(),
             fleet: Fleet::default(),
             worker_names: WorkerNames::default(),
-            live_boards: Arc::default(),
+            live_boards: LiveBoards::default(),
             stopping: CancellationToken::new(),
             verifying: ConcurrencyLimit::new(cores),
             viewing: ConcurrencyLimit::new(cores * VIEWS),
             listing: ConcurrencyLimit::new(LISTS),
             fitting: Mutex::new(()),
         }))
+    }
+
+    /// Asks the ledger for a list. Anybody may ask for any, so a few are looked for at a time.
+    ///
+    /// # Errors
+    ///
+    /// What the ledger says.
+    pub async fn list<T, F>(&self, ask: impl FnOnce(SharedDatabase) -> F) -> Result<T, DbError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, DbError>> + Send + 'static,
+    {
+        self.listing.ask(ask(self.db.clone())).await
     }
 }
 

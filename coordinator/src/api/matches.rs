@@ -49,9 +49,9 @@ async fn list(
 ) -> ApiResult<axum::Json<Vec<MatchInfo>>> {
     let run = RunQuery { run: query.run }.resolve(&app).await?;
     let limit = query.limit.unwrap_or(LARGEST_ANSWER).min(LARGEST_ANSWER);
-    let (db, now) = (app.db.clone(), app.clock.now());
-    let matches = async move { db.matches(&run, query.before, limit, now).await };
-    Ok(axum::Json(app.listing.ask(matches).await?))
+    let now = app.clock.now();
+    let matches = app.list(|db| async move { db.matches(&run, query.before, limit, now).await });
+    Ok(axum::Json(matches.await?))
 }
 
 /// One match.

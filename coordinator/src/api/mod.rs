@@ -44,7 +44,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 use crate::config::{MetricsAddress, Origins};
-use crate::pages::{self, PagesState};
+use crate::pages;
 use error::ApiError;
 
 /// Largest body of a request that is neither chunk nor network nor report, in bytes.
@@ -72,20 +72,6 @@ pub fn router(app: App) -> Router {
     let (api, document) = documented().split_for_parts();
     let document = axum::Json(document::complete(document));
     let openapi = format!("{API_PREFIX}/openapi.json");
-    let pages = PagesState {
-        db: app.db.clone(),
-        blobs: app.blobs.clone(),
-        clock: app.clock.clone(),
-        viewing: app.viewing.clone(),
-        listing: app.listing.clone(),
-        registration: app.registration,
-        worker_source: app.worker_source.clone(),
-        source: app.source.clone(),
-        presentation: app.presentation.clone(),
-        site: app.site.clone(),
-        live_boards: app.live_boards.clone(),
-        digests: Default::default(),
-    };
     let metrics = match app.metrics_address {
         MetricsAddress::WithApi => health::metrics(),
         MetricsAddress::Own => Router::new(),
@@ -98,7 +84,7 @@ pub fn router(app: App) -> Router {
         .merge(health::router())
         .with_state(app.clone())
         .merge(metrics)
-        .merge(pages::router(pages))
+        .merge(pages::router(app.clone()))
         .fallback_service(no_such_address.with_state(app.clone()))
         .method_not_allowed_fallback(no_such_method);
     with_layers(routes, app)

@@ -2,7 +2,6 @@
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
-use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::people::{
     ActiveWorkers, ContributorDetail, ContributorInfo, NewToken, NewUser, Scope, Span,
@@ -18,12 +17,8 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Client, Json, Operator, Path, Query, page_size};
 use crate::app::App;
-use crate::concurrency::ConcurrencyLimit;
 use crate::config::Registration;
-use crate::db::{
-    ACTIVE, ContributorFilter, Contributors, DELETED, DbError, SharedDatabase, Standing,
-    TokenDraft, UserChange, UserDraft,
-};
+use crate::db::{ACTIVE, ContributorFilter, DELETED, Standing, TokenDraft, UserChange, UserDraft};
 use crate::limits::address::{ClientAddress, hashed_block};
 use crate::tokens::{InvitationCode, Token};
 
@@ -309,35 +304,11 @@ async fn contributors(
     State(app): State<App>,
     Query(query): Query<ContributorsQuery>,
 ) -> ApiResult<axum::Json<Vec<ContributorInfo>>> {
-    let found = listed(&app.db, &app.listing, query.into(), app.clock.now()).await?;
+    let now = app.clock.now();
+    let found = app
+        .list(|db| async move { db.contributors(query.into(), now).await })
+        .await?;
     Ok(axum::Json(found.list))
-}
-
-/// Lists contributors in turn.
-pub(crate) async fn listed(
-    db: &SharedDatabase,
-    listing: &ConcurrencyLimit,
-    filter: ContributorFilter,
-    now: Timestamp,
-) -> Result<Contributors, DbError> {
-    let db = db.clone();
-    listing
-        .ask(async move { db.contributors(filter, now).await })
-        .await
-}
-
-/// Looks for one contributor in turn: the place among all takes as long as a list.
-pub(crate) async fn alone(
-    db: &SharedDatabase,
-    listing: &ConcurrencyLimit,
-    name: &str,
-    run: Option<&RunName>,
-    now: Timestamp,
-) -> Result<ContributorDetail, DbError> {
-    let (db, name, run) = (db.clone(), name.to_owned(), run.cloned());
-    listing
-        .ask(async move { db.contributor(&name, run.as_ref(), now).await })
-        .await
 }
 
 /// Of which run.
@@ -361,8 +332,11 @@ async fn contributor(
     Query(query): Query<ContributorQuery>,
 ) -> ApiResult<axum::Json<ContributorDetail>> {
     check_sought(&name)?;
-    let (run, now) = (query.run.as_ref(), app.clock.now());
-    let found = alone(&app.db, &app.listing, &name, run, now).await?;
+    let now = app.clock.now();
+    // The place among all takes as long as a list.
+    let found = app
+        .list(|db| async move { db.contributor(&name, query.run.as_ref(), now).await })
+        .await?;
     Ok(axum::Json(found))
 }
 

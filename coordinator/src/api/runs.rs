@@ -232,9 +232,8 @@ async fn metrics(
     Query(query): Query<MetricsQuery>,
 ) -> ApiResult<axum::Json<Vec<MetricPoint>>> {
     let limit = query.limit.unwrap_or(LARGEST_ANSWER).min(LARGEST_ANSWER);
-    let db = app.db.clone();
-    let metrics = async move { db.metrics(&run, query.after, limit).await };
-    Ok(axum::Json(app.listing.ask(metrics).await?))
+    let metrics = app.list(|db| async move { db.metrics(&run, query.after, limit).await });
+    Ok(axum::Json(metrics.await?))
 }
 
 /// Ratings of a run's networks, best first.

@@ -47,9 +47,8 @@ async fn own(
     State(app): State<App>,
     Contributor(contributor): Contributor,
 ) -> ApiResult<axum::Json<TrustInfo>> {
-    let db = app.db.clone();
-    let trust = async move { db.trust(&contributor.name).await };
-    Ok(axum::Json(app.listing.ask(trust).await?))
+    let trust = app.list(|db| async move { db.trust(&contributor.name).await });
+    Ok(axum::Json(trust.await?))
 }
 
 /// How far contributors are trusted, and why: those with held chunks first, then those whose games
@@ -63,9 +62,9 @@ async fn contributors(
     State(app): State<App>,
     _: Operator,
 ) -> ApiResult<axum::Json<Vec<ContributorTrust>>> {
-    let (db, now) = (app.db.clone(), app.clock.now());
-    let suspects = async move { db.suspects(CONTRIBUTORS, now).await };
-    Ok(axum::Json(app.listing.ask(suspects).await?))
+    let now = app.clock.now();
+    let suspects = app.list(|db| async move { db.suspects(CONTRIBUTORS, now).await });
+    Ok(axum::Json(suspects.await?))
 }
 
 /// How far a user is trusted, and why.

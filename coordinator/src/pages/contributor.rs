@@ -12,8 +12,6 @@ use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::{GameRow, WorkerRow};
 use super::{PagesState, text};
-use crate::api::games::listed;
-use crate::api::people::alone;
 use crate::db::GameFilter;
 
 /// Games on the page.
@@ -45,14 +43,20 @@ pub(super) async fn one(
         return Err(PageError::not_found("No contributor has this name."));
     }
     let now = state.now();
-    let found = alone(&state.db, &state.listing, &name, Some(&run), now).await?;
+    let (who, of) = (name.clone(), run.clone());
+    // The place among all takes as long as a list.
+    let found = state
+        .list(|db| async move { db.contributor(&who, Some(&of), now).await })
+        .await?;
     let filter = GameFilter {
         run: Some(run.clone()),
         contributor: Some(name),
         limit: LATEST_GAMES,
         ..GameFilter::default()
     };
-    let games = listed(&state.db, &state.listing, filter).await?;
+    let games = state
+        .list(|db| async move { db.games(filter).await })
+        .await?;
     let info = found.info;
     let of = state.db.run(&run).await?;
     let credit = found.credit.into_iter();

@@ -11,7 +11,6 @@ use super::address::Address;
 use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::{PagesState, text};
-use crate::api::people::listed;
 use crate::db::{ContributorFilter, Contributors};
 
 /// Contributors on a page.
@@ -74,7 +73,9 @@ pub(super) async fn list(
         skip,
         limit: PEOPLE,
     };
-    let found = listed(&state.db, &state.listing, filter, now).await?;
+    let found = state
+        .list(|db| async move { db.contributors(filter, now).await })
+        .await?;
     let row = |(place, info): (u64, ContributorInfo)| ContributorRow {
         place,
         credit: info.recent.unwrap_or_else(|| info.credit()),

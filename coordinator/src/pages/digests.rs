@@ -58,7 +58,7 @@ type OfChunk = Arc<[Option<Arc<Digest>>]>;
 
 /// What was read before, of the newest chunks.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Digests(Arc<Mutex<Kept>>);
+pub(super) struct Digests(Arc<Mutex<Kept>>);
 
 #[derive(Debug, Default)]
 struct Kept {

@@ -11,7 +11,8 @@ use rookery_common::protocol::server::Presentation;
 
 use super::PagesState;
 use super::layout::{Layout, Tab};
-use crate::db::{DbError, SharedDatabase};
+use crate::app::App;
+use crate::db::DbError;
 
 /// Seconds after which a page is asked for again that could not be shown for now.
 const RETRY_AFTER: u64 = 5;
@@ -150,23 +151,12 @@ pub(super) async fn navigate(
     next: Next,
 ) -> Response {
     let path = request.uri().path().to_owned();
-    present(
-        &state.db,
-        &state.presentation,
-        &path,
-        next.run(request).await,
-    )
-    .await
+    present(&state, &path, next.run(request).await).await
 }
 
 /// A page that cannot be shown, in the frame of others, with the navigation of the run whose address the
 /// path begins with.
-pub(super) async fn present(
-    db: &SharedDatabase,
-    presentation: &Presentation,
-    path: &str,
-    mut response: Response,
-) -> Response {
+pub(super) async fn present(app: &App, path: &str, mut response: Response) -> Response {
     let Some(error_text) = response.extensions_mut().remove::<ErrorText>() else {
         return response;
     };
@@ -176,12 +166,14 @@ pub(super) async fn present(
     });
     let run = match run {
         // A ledger that is away tells nothing of runs either.
-        Some(run) if response.status().is_client_error() => db.run(&run).await.ok(),
+        Some(run) if response.status().is_client_error() => app.db.run(&run).await.ok(),
         _ => None,
     };
     let layout = match run {
-        Some(run) => Layout::of(presentation, &run, Tab::Other).titled(error_text.title.to_owned()),
-        None => Layout::plain(presentation, error_text.title),
+        Some(run) => {
+            Layout::of(&app.presentation, &run, Tab::Other).titled(error_text.title.to_owned())
+        }
+        None => Layout::plain(&app.presentation, error_text.title),
     };
     *response.body_mut() = error_text.page(layout).into_response().into_body();
     response

@@ -13,7 +13,6 @@ use super::board::{Board, squares};
 use super::digests::Digested;
 use super::error::PageError;
 use super::text;
-use crate::api::games::listed;
 use crate::db::GameFilter;
 
 /// Match games of the best network among which it is looked for, the newest.
@@ -47,7 +46,9 @@ pub(super) async fn find(
         limit: GAMES,
         ..GameFilter::default()
     };
-    let mut games = listed(&state.db, &state.listing, filter).await?;
+    let mut games = state
+        .list(|db| async move { db.games(filter).await })
+        .await?;
     games.retain(|game| winner_of(game) == Some(best) && is_telling(game));
     let games = state.digests.of(state, games).await;
     Ok(pick(&games, state.now()).map(|game| Featured::new(game, best)))

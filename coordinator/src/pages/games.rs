@@ -17,7 +17,7 @@ use super::error::PageError;
 use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::GameRow;
-use crate::api::games::{listed, ply_range};
+use crate::api::games::ply_range;
 use crate::db::GameFilter;
 use crate::openings::OpeningFilter;
 
@@ -114,7 +114,9 @@ pub(super) async fn list(
     let games = if written.is_some() && opening.is_none() {
         Vec::new()
     } else {
-        listed(&state.db, &state.listing, filter).await?
+        state
+            .list(|db| async move { db.games(filter).await })
+            .await?
     };
     let is_unnamed = opening.is_some() && state.db.next_unnamed(None).await?.is_some();
     let path = format!("/runs/{run}/games");

@@ -9,7 +9,6 @@ use rookery_common::protocol::networks::NetworkInfo;
 use super::digests::Digested;
 use super::error::PageError;
 use super::{PagesState, text};
-use crate::api::games::listed;
 use crate::db::GameFilter;
 
 /// Match games among which they are looked for, the newest.
@@ -46,7 +45,9 @@ pub(super) async fn find(
         limit: GAMES,
         ..GameFilter::default()
     };
-    let games = listed(&state.db, &state.listing, filter).await?;
+    let games = state
+        .list(|db| async move { db.games(filter).await })
+        .await?;
     let decided = games.iter().filter(|game| game.result != GameResult::Draw);
     let decided = decided.take(READ).cloned().collect();
     let mut level = state.digests.of(state, decided).await;

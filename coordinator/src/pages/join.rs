@@ -112,8 +112,8 @@ pub(super) async fn how(
         has_gate: run.params.gate != GateRule::None,
         run,
         registration: state.registration,
-        worker_source: state.worker_source,
-        source: state.source,
+        worker_source: state.worker_source.clone(),
+        source: state.source.clone(),
         address,
     })
 }

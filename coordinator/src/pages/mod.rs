@@ -63,8 +63,7 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use crate::app::App;
 use error::PageError;
 use live::Live;
-
-pub use state::PagesState;
+use state::PagesState;
 
 /// Everything comes from the coordinator itself, and no script or style stands in a page.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
@@ -75,7 +74,8 @@ const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; st
 const CACHE_CONTROL: &str = "no-cache";
 
 /// The routes of all pages and of what they load.
-pub fn router(state: PagesState) -> Router {
+pub fn router(app: App) -> Router {
+    let state = PagesState::new(app);
     let live = Live::new(state.clock.clone());
     let site = state.site.clone();
     let pages = Router::new()
@@ -126,11 +126,7 @@ pub async fn no_such_address(app: &App, path: &str) -> Response {
         (header::CACHE_CONTROL, CACHE_CONTROL),
     ];
     let page = PageError::not_found("There is no page at this address.").into_response();
-    (
-        headers,
-        error::present(&app.db, &app.presentation, path, page).await,
-    )
-        .into_response()
+    (headers, error::present(app, path, page).await).into_response()
 }
 
 fn fixed(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {

@@ -8,7 +8,6 @@ use rookery_common::protocol::networks::NetworkInfo;
 
 use super::PagesState;
 use super::error::PageError;
-use crate::api::games::listed;
 use crate::db::GameFilter;
 
 /// Networks whose games are compared.
@@ -63,7 +62,9 @@ pub(super) async fn of_run(
             limit: GAMES,
             ..GameFilter::default()
         };
-        let games = listed(&state.db, &state.listing, filter).await?;
+        let games = state
+            .list(|db| async move { db.games(filter).await })
+            .await?;
         let games = state.digests.of(state, games).await;
         let openings = games.iter().filter_map(|game| game.digest.opening.clone());
         generations.push(Generation {

@@ -57,9 +57,10 @@ pub(super) async fn scores(
     let Path(run) = name?;
     let info = state.db.run(&run).await?;
     let now = state.now();
-    let (db, of) = (state.db.clone(), run.clone());
-    let networks = async move { db.networks(&of).await };
-    let networks = state.listing.ask(networks).await?;
+    let of = run.clone();
+    let networks = state
+        .list(|db| async move { db.networks(&of).await })
+        .await?;
     let scored: Vec<_> = networks.into_iter().filter_map(score_of).collect();
     let themes = themes(&scored);
     let set = |info: PuzzleSetInfo| SetRow {

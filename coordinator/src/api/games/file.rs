@@ -14,7 +14,7 @@ use rookery_common::ids::MatchId;
 use rookery_common::protocol::Problem;
 use rookery_common::protocol::matches::GameInfo;
 
-use super::{GamesQuery, LARGEST_ANSWER, PGN, listed, view};
+use super::{GamesQuery, LARGEST_ANSWER, PGN, view};
 use crate::api::download::attachment;
 use crate::api::error::ApiResult;
 use crate::api::extract::{Path, Query};
@@ -108,8 +108,9 @@ impl Games {
         if self.filter.limit == 0 {
             return Ok(());
         }
-        let (db, listing) = (&self.app.db, &self.app.listing);
-        self.listed = listed(db, listing, self.filter.clone()).await?.into();
+        let filter = self.filter.clone();
+        let games = self.app.list(|db| async move { db.games(filter).await });
+        self.listed = games.await?.into();
         let last = self.listed.back().map(|last| last.id);
         self.filter.before = last.or(self.filter.before);
         self.left -= self.listed.len() as u32;

@@ -25,8 +25,7 @@ use super::networks::{self, parse_name};
 use super::people::check_sought;
 use crate::app::App;
 use crate::archives::read_chunk;
-use crate::concurrency::ConcurrencyLimit;
-use crate::db::{DbError, GameFilter, SharedDatabase};
+use crate::db::GameFilter;
 use crate::openings::OpeningFilter;
 
 /// The media type of PGN.
@@ -149,18 +148,8 @@ async fn list(
     Query(query): Query<GamesQuery>,
 ) -> ApiResult<axum::Json<Vec<GameInfo>>> {
     let filter = query.filter(&app).await?;
-    let games = listed(&app.db, &app.listing, filter).await?;
+    let games = app.list(|db| async move { db.games(filter).await }).await?;
     Ok(axum::Json(games))
-}
-
-/// Lists games in turn.
-pub(crate) async fn listed(
-    db: &SharedDatabase,
-    listing: &ConcurrencyLimit,
-    filter: GameFilter,
-) -> Result<Vec<GameInfo>, DbError> {
-    let db = db.clone();
-    listing.ask(async move { db.games(filter).await }).await
 }
 
 /// One game with its moves; as PGN if the request accepts that and not JSON.

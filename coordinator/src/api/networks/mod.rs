@@ -269,8 +269,7 @@ async fn list(
     Query(query): Query<RunQuery>,
 ) -> ApiResult<axum::Json<Vec<NetworkInfo>>> {
     let run = query.resolve(&app).await?;
-    let db = app.db.clone();
-    let networks = app.listing.ask(async move { db.networks(&run).await });
+    let networks = app.list(|db| async move { db.networks(&run).await });
     Ok(axum::Json(networks.await?))
 }
 
