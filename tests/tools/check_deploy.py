@@ -193,6 +193,17 @@ def check_units(commands, folder):
                     complain("deploy/systemd", said.replace(scratch + "/", ""))
 
 
+def check_command_line_unit():
+    """The shell variable of the guide that runs commands as the coordinator's unit does: as its user, in its folder, with its settings."""
+    guide, unit = ROOT / "docs/run/services.md", DEPLOY / "systemd/rookery-coordinator.service"
+    shared = ("User", "DynamicUser", "StateDirectory", "EnvironmentFile")
+    wanted = {line for line in unit.read_text().splitlines() if line.partition("=")[0] in shared}
+    words = re.search(r'^as_rookery="systemd-run (.*)"$', guide.read_text(), re.MULTILINE)[1].split()
+    given = {value for flag, value in zip(words, words[1:]) if flag == "-p"}
+    for line in sorted(wanted ^ given):
+        complain(guide, f"as_rookery and {unit.name} differ in {line}")
+
+
 # Compose
 
 
@@ -472,6 +483,7 @@ def main():
         commands, images = Commands(folder), Images()
         images.check(commands)
         check_units(commands, folder)
+        check_command_line_unit()
         check_compose(documents, commands, images)
         check_proxies(documents, images)
         check_kubernetes(documents, commands, images)
