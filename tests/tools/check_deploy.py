@@ -93,6 +93,11 @@ def image_program(image):
     return name.partition("-")[2] if name.startswith("rookery-") else None
 
 
+def target_program(target):
+    """The program of a target of the Containerfile: there are several images of the worker."""
+    return re.sub("-(torch|gpu)$", "", target)
+
+
 # Command lines and variables
 
 
@@ -148,7 +153,7 @@ class Images:
                 for version in re.findall(r"/rust:([\d.]+)", rest):
                     if version != rust:
                         complain(CONTAINERFILE, f"Rust {version} is not Cargo.toml's {rust}")
-            if (program := stage.removesuffix("-torch")) in PROGRAMS:
+            if (program := target_program(stage)) in PROGRAMS:
                 commands.check(CONTAINERFILE, program, self.last(stage, "CMD"), self.variables(stage))
         for program in set(PROGRAMS) - set(self.stages):
             complain(CONTAINERFILE, f"there is no target {program}")
@@ -216,6 +221,7 @@ def merged(low, high):
 
 def check_compose(documents, commands, images):
     drain = constant("coordinator/src/commands/serve/shutdown.rs", "DRAIN")
+    built = {}
     for path in sorted((DEPLOY / "compose").glob("*.yaml")):
         for name, service in documents[path][0]["services"].items():
             where, base = f"deploy/compose/{path.name}, {name}", service.get("extends")
@@ -225,14 +231,8 @@ def check_compose(documents, commands, images):
             program = image_program(service.get("image", ""))
             if not program:
                 continue
-            build, variables = service["build"], service.get("environment") or {}
-            if (path.parent / build["context"] / build["dockerfile"]).resolve() != CONTAINERFILE:
-                complain(where, "is built from another Containerfile")
-            # The worker with libtorch is another image of the same program.
-            if build["target"].removesuffix("-torch") != program or build["target"] not in images.stages:
-                complain(where, f"the image of {program} is built from the target {build['target']}")
-            for argument in set(build.get("args", {})) - images.arguments:
-                complain(where, f"the Containerfile has no argument {argument}")
+            variables = service.get("environment") or {}
+            check_build(where, path, service, images, built)
             commands.check(where, program, service.get("command") or images.last(program, "CMD"), variables)
             notice = int(variables.get("ROOKERY_STOP_NOTICE", 0))
             if program == "coordinator" and seconds(service["stop_grace_period"]) <= notice + drain:
@@ -246,6 +246,22 @@ def check_compose(documents, commands, images):
             for source in [mount.partition(":")[0] for mount in service.get("volumes", [])]:
                 if not source.startswith(".") and source not in documents[path][0]["volumes"]:
                     complain(where, f"the volume {source} is not listed")
+
+
+def check_build(where, path, service, images, built):
+    """What a service's image is built from; `built` has the targets of the images before it."""
+    build, image = service["build"], service["image"]
+    target, program = build["target"], image_program(image)
+    if (path.parent / build["context"] / build["dockerfile"]).resolve() != CONTAINERFILE:
+        complain(where, "is built from another Containerfile")
+    if target_program(target) != program or target not in images.stages:
+        complain(where, f"the image of {program} is built from the target {target}")
+    if built.setdefault(image, target) != target:
+        complain(where, f"{image} is built from the target {built[image]}, too")
+    if any(device.startswith("/dev/dri") for device in service.get("devices", [])) and target != "worker-gpu":
+        complain(where, f"the target {target} has no Vulkan for /dev/dri")
+    for argument in set(build.get("args", {})) - images.arguments:
+        complain(where, f"the Containerfile has no argument {argument}")
 
 
 def coordinator_port(images):
