@@ -4,11 +4,13 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use rookery_common::chess::EndgameTables;
+use rookery_common::ids::ContentHash;
 use rookery_common::openings::OpeningBook;
 use rookery_common::protocol::server::Presentation;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::archives::{ArchiveError, read_chunk};
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::concurrency::ConcurrencyLimit;
@@ -139,6 +141,22 @@ impl App {
         F: Future<Output = Result<T, DbError>> + Send + 'static,
     {
         self.listing.ask(ask(self.db.clone())).await
+    }
+
+    /// Reads a chunk to show its games. The place is taken before the chunk is in memory: any number of people may ask
+    /// at the same time.
+    ///
+    /// # Errors
+    ///
+    /// If the chunk is nowhere or damaged, if ledger or store fail, or if `read` panics.
+    pub async fn view_chunk<T: Send + 'static>(
+        &self,
+        hash: &ContentHash,
+        read: impl FnOnce(&[u8]) -> T + Send + 'static,
+    ) -> Result<T, ArchiveError> {
+        let turn = self.viewing.next().await;
+        let bytes = read_chunk(&self.db, &*self.blobs, hash).await?;
+        Ok(turn.work(move || read(&bytes)).await?)
     }
 }
 

@@ -19,6 +19,7 @@ use futures_util::TryStreamExt as _;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::protocol::jobs::ChunkRow;
 use serde::{Deserialize, Serialize};
+use tokio::task::JoinError;
 
 use crate::blobs::{BlobEntry, BlobError, BlobKind, BlobStore};
 use crate::db::{ArchiveDraft, Database, DbError};
@@ -43,6 +44,9 @@ pub enum ArchiveError {
     /// An archive could not be written or read.
     #[error("an archive could not be written or read: {0}")]
     Io(#[from] std::io::Error),
+    /// A bug ended the work on a chunk.
+    #[error("reading a chunk was cut short: {0}")]
+    Cut(#[from] JoinError),
 }
 
 /// What an archive says of itself.

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use rookery_common::chunk::{Caps, ChunkError, ChunkReader};
 use rookery_common::ids::ContentHash;
 
 use crate::app::App;
-use crate::archives::read_chunk;
 use crate::openings::Opening;
 
 /// Between two looks: chunks that could not be read may be there again, and an older coordinator may have accepted some.
@@ -59,11 +57,7 @@ pub async fn name_openings(app: &App) -> anyhow::Result<(u64, u64)> {
 }
 
 async fn openings_of(app: &App, hash: &ContentHash) -> anyhow::Result<Arc<[Option<Opening>]>> {
-    // Before the chunk is in memory, as for those who look at games.
-    let turn = app.viewing.next().await;
-    let bytes = read_chunk(&app.db, &*app.blobs, hash).await?;
-    let read = turn.work(move || of_bytes(&bytes)).await;
-    Ok(read.context("reading a chunk was cut short")??)
+    Ok(app.view_chunk(hash, of_bytes).await??)
 }
 
 fn of_bytes(bytes: &[u8]) -> Result<Arc<[Option<Opening>]>, ChunkError> {

@@ -136,7 +136,9 @@ impl From<ArchiveError> for ApiError {
         match error {
             ArchiveError::Database(error) => error.into(),
             ArchiveError::Blob(error) => error.into(),
-            ArchiveError::Damaged(_) | ArchiveError::Io(_) => Self::internal(&error),
+            ArchiveError::Damaged(_) | ArchiveError::Io(_) | ArchiveError::Cut(_) => {
+                Self::internal(&error)
+            }
         }
     }
 }

@@ -5,7 +5,6 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use parking_lot::Mutex;
 use rookery_common::chess::GameResult;
 use rookery_common::chunk::{Caps, ChunkError, ChunkReader, GameRecord};
@@ -16,7 +15,6 @@ use shakmaty::{Chess, Move, Position as _};
 
 use super::PagesState;
 use super::setup::Setup;
-use crate::archives::read_chunk;
 
 /// First moves that are kept.
 const OPENING: usize = 6;
@@ -110,11 +108,7 @@ impl Kept {
 }
 
 async fn of_chunk(state: &PagesState, hash: &ContentHash) -> anyhow::Result<OfChunk> {
-    // Before the chunk is in memory: any number of people may ask at the same time.
-    let turn = state.viewing.next().await;
-    let bytes = read_chunk(&state.db, &*state.blobs, hash).await?;
-    let read = turn.work(move || of_bytes(&bytes)).await;
-    Ok(read.context("reading a chunk was cut short")??)
+    Ok(state.view_chunk(hash, of_bytes).await??)
 }
 
 fn of_bytes(bytes: &[u8]) -> Result<OfChunk, ChunkError> {

@@ -27,7 +27,6 @@ use super::setup::Setup;
 use super::steps::{Search, Step, Steps};
 use super::text;
 use crate::api::games::record_at;
-use crate::archives::read_chunk;
 use crate::db::DbError;
 use crate::openings::Opening;
 
@@ -250,17 +249,8 @@ fn usual_side(info: &GameInfo, steps: &Steps) -> Side {
 async fn load(state: &PagesState, info: &GameInfo) -> Result<GameRecord, PageError> {
     let chunk = || format!("game {} of chunk {}", info.place, info.chunk);
     let place = info.place;
-    let read = {
-        // Before the chunk is in memory: any number of people may ask at the same time.
-        let turn = state.viewing.next().await;
-        let bytes = read_chunk(&state.db, &*state.blobs, &info.chunk)
-            .await
-            .with_context(chunk)?;
-        turn.work(move || record_at(&bytes, place)).await
-    };
-    let record = read
-        .context("reading a chunk was cut short")?
-        .with_context(chunk)?;
+    let read = state.view_chunk(&info.chunk, move |bytes| record_at(bytes, place));
+    let record = read.await.with_context(chunk)?.with_context(chunk)?;
     Ok(record.with_context(chunk)?)
 }
 

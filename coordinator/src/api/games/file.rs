@@ -19,7 +19,6 @@ use crate::api::download::attachment;
 use crate::api::error::ApiResult;
 use crate::api::extract::{Path, Query};
 use crate::app::App;
-use crate::archives::read_chunk;
 use crate::config::SiteUrl;
 use crate::db::{DbError, GameFilter};
 
@@ -130,12 +129,9 @@ impl Games {
         let count = of_chunk.count();
         let mut games: Vec<GameInfo> = self.listed.drain(..count).collect();
         games.sort_by_key(|game| game.place);
-        let turn = self.app.viewing.next().await;
-        let bytes = read_chunk(&self.app.db, &*self.app.blobs, &chunk).await?;
         let site = self.app.site.clone();
-        turn.work(move || text(&bytes, &games, site.as_ref()))
-            .await?
-            .map(Some)
+        let read = move |bytes: &[u8]| text(bytes, &games, site.as_ref());
+        self.app.view_chunk(&chunk, read).await?.map(Some)
     }
 }
 

@@ -24,7 +24,6 @@ use super::extract::{Path, Query, RunQuery};
 use super::networks::{self, parse_name};
 use super::people::check_sought;
 use crate::app::App;
-use crate::archives::read_chunk;
 use crate::db::GameFilter;
 use crate::openings::OpeningFilter;
 
@@ -190,15 +189,10 @@ async fn as_pgn(State(app): State<App>, Path(id): Path<GameId>) -> ApiResult<Res
 async fn find(app: &App, id: GameId) -> ApiResult<(GameInfo, GameRecord)> {
     let info = app.db.game(id).await?;
     let place = info.place;
-    let read = {
-        // Before the chunk is in memory: any number of people may ask at the same time.
-        let turn = app.viewing.next().await;
-        let bytes = read_chunk(&app.db, &*app.blobs, &info.chunk).await?;
-        turn.work(move || record_at(&bytes, place)).await
-    };
-    let record = read
-        .map_err(|error| ApiError::internal(&error))?
-        .map_err(|error| ApiError::internal(&error))?;
+    let read = app
+        .view_chunk(&info.chunk, move |bytes| record_at(bytes, place))
+        .await?;
+    let record = read.map_err(|error| ApiError::internal(&error))?;
     let missing = || format!("chunk {} has no game {place}", info.chunk);
     let record = record.ok_or_else(|| ApiError::internal(&missing()))?;
     Ok((info, record))
