@@ -1,4 +1,4 @@
-//! Chance, drawn from the system and handed to the store, which draws none itself.
+//! Chance, drawn from the system and handed to the database, which draws none itself.
 
 use jiff::Timestamp;
 use rookery_common::ids::{JobId, Seed};
