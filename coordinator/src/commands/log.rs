@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 use rookery_common::protocol::people::OperatorAct;
 
-use super::{open_database, say, say_json};
+use super::{say, say_json, with_database};
 use crate::config::Settings;
 use crate::db::LogFilter;
 
@@ -42,7 +42,6 @@ pub async fn run(settings: &Settings, args: LogArgs) -> anyhow::Result<()> {
     let since = since
         .map(|text| moment(text, Timestamp::now()))
         .transpose()?;
-    let db = open_database(settings).await?;
     let filter = LogFilter {
         before: None,
         actor: args.actor,
@@ -50,9 +49,7 @@ pub async fn run(settings: &Settings, args: LogArgs) -> anyhow::Result<()> {
         since,
         limit: args.limit,
     };
-    let acts = db.operator_log(filter).await;
-    db.close().await;
-    let acts = acts?;
+    let acts = with_database(settings, async |db| Ok(db.operator_log(filter).await?)).await?;
     if args.json {
         return say_json(&acts);
     }

@@ -62,6 +62,24 @@ async fn open_database(settings: &Settings) -> anyhow::Result<SharedDatabase> {
     create_database(settings).await
 }
 
+/// Opens the ledger for a command that asks something of it, and closes it.
+async fn with_database<T>(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&SharedDatabase) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    closing(open_database(settings).await?, work).await
+}
+
+/// Does something with a ledger, and closes it, also after an error.
+async fn closing<T>(
+    db: SharedDatabase,
+    work: impl AsyncFnOnce(&SharedDatabase) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let done = work(&db).await;
+    db.close().await;
+    done
+}
+
 /// Makes sure that there is a ledger: in the wrong folder, a new one would have an answer, and a
 /// false one. An older one is not changed by the way either: a coordinator of its own version could not serve it
 /// any more.

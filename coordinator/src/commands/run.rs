@@ -11,7 +11,9 @@ use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus, VersionPolicy
 use rookery_common::protocol::server::{Link, Presentation};
 use rookery_common::text::quantity;
 
-use super::{ACTOR, create_database, open_database, refit, run_anchor, run_key, say, say_json};
+use super::{
+    ACTOR, closing, create_database, open_database, refit, run_anchor, run_key, say, say_json,
+};
 use crate::api::runs::{check_description, check_patch};
 use crate::api::trust::check_reason;
 use crate::config::Settings;
@@ -189,9 +191,7 @@ pub async fn run(settings: &Settings, command: RunCommand) -> anyhow::Result<()>
         RunCommand::Create(_) => create_database(settings).await?,
         _ => open_database(settings).await?,
     };
-    let done = dispatch(settings, &db, command).await;
-    db.close().await;
-    done
+    closing(db, async |db| dispatch(settings, db, command).await).await
 }
 
 async fn dispatch(

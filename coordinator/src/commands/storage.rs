@@ -8,7 +8,7 @@ use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::ChunkRow;
 use rookery_common::text::quantity;
 
-use super::{ACTOR, not_used, open_blobs, open_database, say, say_json};
+use super::{ACTOR, not_used, open_blobs, say, say_json, with_database};
 use crate::blobs::{BlobKind, BlobStore};
 use crate::config::Settings;
 use crate::db::sql::shown;
@@ -75,11 +75,11 @@ pub struct ArchiveArgs {
 ///
 /// Whatever went wrong, with its context; or that blobs are missing.
 pub async fn run(settings: &Settings, command: StorageCommand) -> anyhow::Result<()> {
-    let db = open_database(settings).await?;
-    let blobs = open_blobs(settings)?;
-    let done = obey(settings, &db, &*blobs, command).await;
-    db.close().await;
-    done
+    with_database(settings, async |db| {
+        let blobs = open_blobs(settings)?;
+        obey(settings, db, &*blobs, command).await
+    })
+    .await
 }
 
 /// Nothing is done with the store of another ledger, and to look changes nothing.

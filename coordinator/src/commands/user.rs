@@ -8,7 +8,7 @@ use rookery_common::protocol::trust::{TrustInfo, TrustLevel};
 use rookery_common::text::{plural, quantity};
 use serde::Serialize;
 
-use super::{ACTOR, invite, open_database, refit, say, say_json};
+use super::{ACTOR, invite, refit, say, say_json, with_database};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
 use crate::db::{
@@ -169,19 +169,18 @@ impl From<ScopeArg> for Scope {
 ///
 /// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()> {
-    let db = open_database(settings).await?;
     let now = Timestamp::now();
-    let done = match command {
-        UserCommand::List(args) => list(&db, &args).await,
-        UserCommand::Create(args) => create(&db, &args, now).await,
-        UserCommand::AddToken(args) => add_token(&db, &args, now).await,
-        UserCommand::Tokens(args) => tokens(&db, &args.name).await,
+    with_database(settings, async |db| match command {
+        UserCommand::List(args) => list(db, &args).await,
+        UserCommand::Create(args) => create(db, &args, now).await,
+        UserCommand::AddToken(args) => add_token(db, &args, now).await,
+        UserCommand::Tokens(args) => tokens(db, &args.name).await,
         UserCommand::Revoke(args) => {
             db.revoke_token(args.token, ACTOR, now).await?;
             say(&format!("Token {} is revoked.", args.token))
         }
-        UserCommand::Rotate(args) => rotate(&db, &args, now).await,
-        UserCommand::Invite(command) => invite::run(&db, command).await,
+        UserCommand::Rotate(args) => rotate(db, &args, now).await,
+        UserCommand::Invite(command) => invite::run(db, command).await,
         UserCommand::Block(args) => {
             db.change_user(
                 &args.name,
@@ -197,14 +196,13 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
                 .await?;
             say(&format!("User {} is not blocked.", args.name))
         }
-        UserCommand::Rename(args) => rename(&db, &args, now).await,
-        UserCommand::Delete(args) => delete(&db, &args, now).await,
-        UserCommand::Quarantine(args) => hold(&db, &args, ChunkStatus::Excluded, now).await,
-        UserCommand::Clear(args) => hold(&db, &args, ChunkStatus::Counted, now).await,
-        UserCommand::Trust(args) => trust(&db, &args).await,
-    };
-    db.close().await;
-    done
+        UserCommand::Rename(args) => rename(db, &args, now).await,
+        UserCommand::Delete(args) => delete(db, &args, now).await,
+        UserCommand::Quarantine(args) => hold(db, &args, ChunkStatus::Excluded, now).await,
+        UserCommand::Clear(args) => hold(db, &args, ChunkStatus::Counted, now).await,
+        UserCommand::Trust(args) => trust(db, &args).await,
+    })
+    .await
 }
 
 /// Carries the order out and fits the ratings that it touches again.

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use rookery_common::protocol::trust::WorkerBlock;
 
-use super::{ACTOR, open_database, say};
+use super::{ACTOR, say, with_database};
 use crate::api::trust::check_reason;
 use crate::config::Settings;
 
@@ -43,9 +43,8 @@ pub struct WorkerArgs {
 ///
 /// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: WorkerCommand) -> anyhow::Result<()> {
-    let db = open_database(settings).await?;
     let now = Timestamp::now();
-    let done = match command {
+    with_database(settings, async |db| match command {
         WorkerCommand::Block(BlockArgs { worker, reason }) => {
             let WorkerArgs { name, worker } = worker;
             let reason = check_reason(&reason).map_err(anyhow::Error::msg)?;
@@ -62,7 +61,6 @@ pub async fn run(settings: &Settings, command: WorkerCommand) -> anyhow::Result<
             db.unblock_worker(&name, &worker, ACTOR, now).await?;
             say(&format!("The worker {worker:?} of {name} is not blocked."))
         }
-    };
-    db.close().await;
-    done
+    })
+    .await
 }

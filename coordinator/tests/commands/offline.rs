@@ -442,3 +442,22 @@ fn users_and_runs_go_only_when_that_is_meant() {
     assert!(refused(folder, &["run", "show", "main"]).contains("main"));
     done(folder, &["run", "create", "main"]);
 }
+
+#[test]
+fn a_command_that_is_refused_closes_the_ledger_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    done(folder, &["run", "create", "main"]);
+    for words in [
+        &["user", "revoke", "7"][..],
+        &["user", "block", "nobody"],
+        &["user", "unblock", "nobody"],
+        &["worker", "unblock", "nobody", "pc"],
+        &["worker", "block", "nobody", "pc", "--reason", "slow"],
+    ] {
+        refused(folder, words);
+        // SQLite removes its log when the last connection is closed.
+        let log = folder.join("data/ledger.db-wal");
+        assert!(!log.exists(), "{words:?} left {}", log.display());
+    }
+}

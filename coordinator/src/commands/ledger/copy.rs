@@ -9,13 +9,12 @@ use indicatif::HumanCount;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::super::{PATIENCE, find_ledger, not_opened, progress, say, say_json};
+use super::super::{PATIENCE, closing, find_ledger, not_opened, progress, say, say_json};
 use super::{Report, conclude, examine, tell};
 use crate::config::Settings;
-use crate::db::Database;
 use crate::db::copy::{self, Alone, Copied, Progress};
 use crate::db::sql::{Found, shown};
-use crate::db::{Moved, SharedDatabase};
+use crate::db::{Database, Moved};
 
 /// `ledger copy`
 #[derive(Debug, Args)]
@@ -101,10 +100,8 @@ async fn transfer(source: Alone, target: Alone, moved: &Moved) -> anyhow::Result
 
 /// What `ledger check` finds in the copy.
 async fn check(database: &str) -> anyhow::Result<Vec<Report>> {
-    let db: SharedDatabase = Arc::new(Database::open(database, PATIENCE).await?);
-    let reports = examine(&db, None).await;
-    db.close().await;
-    reports
+    let db = Arc::new(Database::open(database, PATIENCE).await?);
+    closing(db, async |db| examine(db, None).await).await
 }
 
 impl Outcome {

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use serde::Serialize;
 
-use super::{ACTOR, open_database, say, say_json};
+use super::{ACTOR, say, say_json, with_database};
 use crate::config::Settings;
 use crate::db::sql::shown;
 use crate::db::{Checked, Moved, SharedDatabase};
@@ -83,17 +83,6 @@ pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<
             with_database(settings, async |db| export::run(settings, db, &args).await).await
         }
     }
-}
-
-/// Does something with the ledger, and closes it.
-async fn with_database(
-    settings: &Settings,
-    work: impl AsyncFnOnce(&SharedDatabase) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
-    let db = open_database(settings).await?;
-    let done = work(&db).await;
-    db.close().await;
-    done
 }
 
 async fn back_up(db: &SharedDatabase, args: &BackupArgs) -> anyhow::Result<()> {

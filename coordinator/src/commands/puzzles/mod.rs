@@ -18,7 +18,7 @@ use rookery_common::puzzle::table::{self, Filter, Imported, RatingRange};
 use rookery_common::text::{plural, quantity};
 use rookery_common::unpack::unpack;
 
-use super::{ACTOR, open_blobs, open_database, progress, say};
+use super::{ACTOR, open_blobs, progress, say, with_database};
 use crate::archives::read_chunk;
 use crate::config::Settings;
 use crate::db::{Database, PuzzleSetDraft};
@@ -68,13 +68,11 @@ pub struct MineArgs {
 ///
 /// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: PuzzlesCommand) -> anyhow::Result<()> {
-    let db = open_database(settings).await?;
-    let done = match command {
-        PuzzlesCommand::Import(args) => import(db.as_ref(), args).await,
-        PuzzlesCommand::Mine(args) => mine(settings, db.as_ref(), &args).await,
-    };
-    db.close().await;
-    done
+    with_database(settings, async |db| match command {
+        PuzzlesCommand::Import(args) => import(db, args).await,
+        PuzzlesCommand::Mine(args) => mine(settings, db, &args).await,
+    })
+    .await
 }
 
 async fn import(db: &Database, args: ImportArgs) -> anyhow::Result<()> {
