@@ -18,7 +18,7 @@ LAYERS = [
     ["cli"],
     ["commands"],
     ["api", "pages", "server::scrape"],
-    ["intake", "ratings", "relay", "retention", "trust::plan"],
+    ["background", "intake", "ratings", "trust::plan"],
     ["app"],
     ["db::operations"],
     ["db::database", "db::principals"],

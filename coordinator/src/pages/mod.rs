@@ -63,7 +63,8 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use crate::app::App;
 use error::PageError;
 use live::Live;
-use state::PagesState;
+
+pub(crate) use state::PagesState;
 
 /// Everything comes from the coordinator itself, and no script or style stands in a page.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \

@@ -10,7 +10,7 @@ use super::digests::Digests;
 
 /// What pages read from: the app, and what is kept for the next page.
 #[derive(Clone)]
-pub(super) struct PagesState {
+pub(crate) struct PagesState {
     app: App,
     /// What is told of games.
     pub(super) digests: Digests,

@@ -14,11 +14,12 @@ use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::networks::NetworkName;
 use rookery_common::protocol::runs::RunPatch;
 use rookery_common::rating::gate::GateRule;
+use rookery_coordinator::api;
 use rookery_coordinator::app::App;
+use rookery_coordinator::background::relay;
 use rookery_coordinator::blobs::{BlobStore, Downloads};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::{api, relay};
 
 use crate::support::app::{TestApp, body, params, run};
 use crate::support::games::Score::Win;

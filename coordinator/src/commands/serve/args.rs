@@ -12,6 +12,7 @@ use rookery_common::text::without_secrets;
 use rookery_syzygy::Syzygy;
 use rookery_tls::ServerCertificate;
 
+use crate::background::webhook::Webhook;
 use crate::blobs::Downloads;
 use crate::config::{
     AccessConfig, DownloadPath, Origins, PageUrl, Registration, Settings, SiteUrl, is_web_address,
@@ -20,7 +21,6 @@ use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
 use crate::server::scrape;
 use crate::server::tls;
-use crate::webhook::Webhook;
 
 /// Where the coordinator listens if nobody says: reachable from this machine only.
 const LISTEN: &str = "127.0.0.1:8080";

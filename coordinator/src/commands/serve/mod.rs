@@ -1,7 +1,6 @@
 //! `serve`: the API and the pages until stopped.
 
 mod args;
-mod background;
 mod shutdown;
 
 use std::net::{IpAddr, SocketAddr};
@@ -19,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use super::{not_used, open_blobs_for, open_database_within, run as run_command};
 use crate::app::App;
+use crate::background;
 use crate::clock::SystemClock;
 use crate::config::Settings;
 use crate::db::sql::ledger_file;

@@ -4,8 +4,8 @@ use axum::http::{Method, StatusCode};
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Job, Work, WorkKind};
+use rookery_coordinator::background::retention::forget;
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::retention::forget;
 use rookery_coordinator::trust::plan::plan_waiting;
 use serde_json::json;
 

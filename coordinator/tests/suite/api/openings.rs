@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::Method;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::matches::GameInfo;
-use rookery_coordinator::opening_backfill::name_openings;
+use rookery_coordinator::background::openings::name_openings;
 use sqlx::Connection as _;
 
 use crate::support::app::{TestApp, body, code};

@@ -4,8 +4,8 @@ use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
+use rookery_coordinator::background::retention::forget;
 use rookery_coordinator::db::Forgotten;
-use rookery_coordinator::retention::forget;
 use serde_json::json;
 
 use crate::support::app::{TestApp, code};

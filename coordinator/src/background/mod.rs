@@ -1,4 +1,13 @@
 //! What goes on beside the requests for as long as they are served.
+//!
+//! `begin` starts every part, and starts it again after a bug. [`relay`], [`retention`], [`openings`] and [`webhook`] are
+//! parts; [`plan`] and [`ratings`] have others. `keep_up` looks after telemetry, and after a store that did not answer
+//! at the start.
+
+pub mod openings;
+pub mod relay;
+pub mod retention;
+pub mod webhook;
 
 use std::time::Duration;
 
@@ -14,8 +23,8 @@ use crate::server::tls;
 use crate::storage_identity::{self, StorageIdentityError};
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
-use crate::webhook::{Webhook, keep_telling};
-use crate::{opening_backfill, ratings, relay, retention, telemetry};
+use crate::{ratings, telemetry};
+use webhook::{Webhook, keep_telling};
 
 /// How often old observations are dropped and counts taken.
 const UPKEEP: Duration = Duration::from_secs(15);
@@ -25,31 +34,34 @@ const ANSWER: Duration = Duration::from_secs(10);
 const REST: Duration = Duration::from_secs(10);
 
 /// Begins what goes on beside the requests for as long as they are served.
-pub(super) fn begin(app: &App, webhook: Option<Webhook>) -> Vec<JoinHandle<()>> {
-    let telling = webhook.map(|webhook| {
+pub(crate) fn begin(app: &App, webhook: Option<Webhook>) -> Vec<JoinHandle<()>> {
+    let mut parts = vec![
+        keep(app, "The relay of events", relay::relay),
+        keep(app, "The planning of audits", plan::keep_planning),
+        keep(app, "The fitting of ratings", ratings::keep_fitting),
+        keep(app, "The removal of old rows", retention::keep_forgetting),
+        keep(app, "The naming of openings", openings::keep_naming),
+    ];
+    if let Some(webhook) = webhook {
         let app = app.clone();
         let telling = move || keep_telling(app.clone(), webhook.clone());
-        tokio::spawn(again("The webhook", REST, telling))
-    });
-    let [relay, planning, fitting, forgetting, naming] = [app; 5].map(App::clone);
-    let relay = move || relay::relay(relay.clone());
-    let planning = move || plan::keep_planning(planning.clone());
-    let fitting = move || ratings::keep_fitting(fitting.clone());
-    let forgetting = move || retention::keep_forgetting(forgetting.clone());
-    let naming = move || opening_backfill::keep_naming(naming.clone());
-    let own = [
-        tokio::spawn(again("The relay of events", REST, relay)),
-        tokio::spawn(again("The planning of audits", REST, planning)),
-        tokio::spawn(again("The fitting of ratings", REST, fitting)),
-        tokio::spawn(again("The removal of old rows", REST, forgetting)),
-        tokio::spawn(again("The naming of openings", REST, naming)),
-    ];
-    own.into_iter().chain(telling).collect()
+        parts.push(tokio::spawn(again("The webhook", REST, telling)));
+    }
+    parts
+}
+
+/// Does a part until the coordinator stops, also after a bug.
+fn keep<W>(app: &App, name: &'static str, part: fn(App) -> W) -> JoinHandle<()>
+where
+    W: Future<Output = ()> + Send + 'static,
+{
+    let app = app.clone();
+    tokio::spawn(again(name, REST, move || part(app.clone())))
 }
 
 /// Looks after what goes on beside the requests. It ends, and stops the coordinator, only when a
 /// store that could not be asked at the start turns out to be another ledger's.
-pub(super) async fn keep_up(
+pub(crate) async fn keep_up(
     app: App,
     mut dependencies: Dependencies,
     mut owned: bool,
@@ -73,7 +85,7 @@ pub(super) async fn keep_up(
 
 /// Makes sure that the store is the ledger's. Why that cannot be found out now, if it cannot: a
 /// store that does not answer may come up later.
-pub(super) async fn claim(
+pub(crate) async fn claim(
     db: &SharedDatabase,
     blobs: &SharedBlobs,
 ) -> Result<Option<String>, StorageIdentityError> {
@@ -86,7 +98,7 @@ pub(super) async fn claim(
 }
 
 /// Keeps the certificate fresh, if there is one.
-pub(super) async fn renew(certificate: Option<ServerCertificate>, hangups: Sighup) {
+pub(crate) async fn renew(certificate: Option<ServerCertificate>, hangups: Sighup) {
     match certificate {
         Some(certificate) => tls::keep_fresh(certificate, hangups).await,
         None => hangups.pass_over().await,
@@ -94,7 +106,7 @@ pub(super) async fn renew(certificate: Option<ServerCertificate>, hangups: Sighu
 }
 
 /// Leases ran on while no coordinator was there, and workers played on.
-pub(super) async fn resume_leases(app: &App) -> anyhow::Result<()> {
+pub(crate) async fn resume_leases(app: &App) -> anyhow::Result<()> {
     let leases = app.db.outlast_outage(app.clock.now()).await?;
     if leases > 0 {
         tracing::info!(
@@ -106,7 +118,7 @@ pub(super) async fn resume_leases(app: &App) -> anyhow::Result<()> {
 }
 
 /// Ratings may be older than the games: a coordinator may have been killed between both.
-pub(super) async fn refit_all(app: &App) -> anyhow::Result<()> {
+pub(crate) async fn refit_all(app: &App) -> anyhow::Result<()> {
     for run in app.db.runs().await? {
         if run.games > 0 {
             ratings::refit_soon(app, run.name);
