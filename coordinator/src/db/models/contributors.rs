@@ -132,8 +132,7 @@ pub(crate) async fn list(
     now: Timestamp,
 ) -> Result<Contributors> {
     let run = id_of(conn, filter.run.as_ref()).await?;
-    let (sql, arguments) = listing(filter, run, now)?.finish();
-    let rows: Vec<Listed> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    let rows: Vec<Listed> = listing(filter, run, now)?.fetch_all(conn).await?;
     let all = rows.first().map(|row| (to_count(row.people), row.of_all()));
     let (all, together) = all.unwrap_or_default();
     let places = u64::from(filter.skip) + 1..;
@@ -161,10 +160,7 @@ pub(crate) async fn one(
     let mut query = Statement::new("SELECT ");
     tell(&mut query, run, now)?;
     query.push(" FROM users t WHERE t.id = ").bind(user)?;
-    let (sql, arguments) = query.finish();
-    let contributor: ContributorRow = sqlx::query_as_with(sql, arguments)
-        .fetch_one(&mut *conn)
-        .await?;
+    let contributor: ContributorRow = query.fetch_one(&mut *conn).await?;
     let of_all_time = contributor.credit.read();
     let mut spans = Vec::with_capacity(Span::ALL.len());
     let mut days = Vec::new();
@@ -209,10 +205,7 @@ async fn place(
     in_span(&mut query, run, since, "")?;
     query.push(" GROUP BY c.user_id HAVING sum(c.positions) > ");
     query.bind(count(positions))?.push(") AS ahead");
-    let (sql, arguments) = query.finish();
-    let ahead: i64 = sqlx::query_scalar_with(sql, arguments)
-        .fetch_one(conn)
-        .await?;
+    let ahead: i64 = query.fetch_scalar(conn).await?;
     Ok(Some(to_count(ahead) + 1))
 }
 

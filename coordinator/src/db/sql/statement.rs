@@ -96,13 +96,13 @@ impl Statement {
         Ok(self)
     }
 
-    /// Adds rows to an INSERT, for each item what `columns` binds.
+    /// Adds `VALUES` and rows, for each item what `columns` binds.
     pub(crate) fn rows<T>(
         &mut self,
-        items: &[T],
-        mut columns: impl FnMut(&mut Columns<'_>, &T) -> Result<()>,
+        items: impl IntoIterator<Item = T>,
+        mut columns: impl FnMut(&mut Columns<'_>, T) -> Result<()>,
     ) -> Result<&mut Self> {
-        for (place, item) in items.iter().enumerate() {
+        for (place, item) in items.into_iter().enumerate() {
             self.push(if place == 0 { " VALUES (" } else { ", (" });
             let mut row = Columns {
                 statement: self,
@@ -129,6 +129,37 @@ impl Statement {
         Ok(rows.await?)
     }
 
+    /// The only row of the statement.
+    pub(crate) async fn fetch_one<T>(self, connection: &mut AnyConnection) -> Result<T>
+    where
+        T: for<'r> FromRow<'r, AnyRow> + Send + Unpin,
+    {
+        let (sql, arguments) = self.finish();
+        let row = sqlx::query_as_with(sql, arguments).fetch_one(connection);
+        Ok(row.await?)
+    }
+
+    /// The row of the statement, if it has one.
+    pub(crate) async fn fetch_optional<T>(self, connection: &mut AnyConnection) -> Result<Option<T>>
+    where
+        T: for<'r> FromRow<'r, AnyRow> + Send + Unpin,
+    {
+        let (sql, arguments) = self.finish();
+        let row = sqlx::query_as_with(sql, arguments).fetch_optional(connection);
+        Ok(row.await?)
+    }
+
+    /// The first column of the only row of the statement.
+    pub(crate) async fn fetch_scalar<T>(self, connection: &mut AnyConnection) -> Result<T>
+    where
+        T: Send + Unpin,
+        (T,): for<'r> FromRow<'r, AnyRow>,
+    {
+        let (sql, arguments) = self.finish();
+        let value = sqlx::query_scalar_with(sql, arguments).fetch_one(connection);
+        Ok(value.await?)
+    }
+
     /// The first column of all rows of the statement.
     pub(crate) async fn fetch_scalars<T>(self, connection: &mut AnyConnection) -> Result<Vec<T>>
     where
@@ -142,14 +173,18 @@ impl Statement {
 
     /// Executes the statements in one step.
     pub(crate) async fn execute(self, connection: &mut AnyConnection) -> Result<()> {
+        self.affected(connection).await.map(drop)
+    }
+
+    /// Executes the statements in one step and returns how many rows changed. Of several statements PostgreSQL counts the
+    /// rows of the last one only.
+    pub(crate) async fn affected(self, connection: &mut AnyConnection) -> Result<u64> {
         let sql = match Dialect::of_connection(connection) {
             Dialect::Postgres => self.as_one(),
             Dialect::Sqlite => self.in_a_row(),
         };
-        sqlx::query_with(AssertSqlSafe(sql), self.arguments)
-            .execute(connection)
-            .await?;
-        Ok(())
+        let done = sqlx::query_with(AssertSqlSafe(sql), self.arguments).execute(connection);
+        Ok(done.await?.rows_affected())
     }
 
     fn statements(&self) -> impl Iterator<Item = &str> {

@@ -41,12 +41,11 @@ pub(crate) async fn jobs(
         ") AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.job_id = jobs.id)
          AND NOT EXISTS (SELECT 1 FROM match_pairs p WHERE p.job_id = jobs.id)",
     );
-    let (sql, arguments) = remove.finish();
-    let done = sqlx::query_with(sql, arguments).execute(conn).await?;
+    let removed = remove.affected(conn).await?;
     let full = rows.len() == JOBS;
     let last = rows.pop().filter(|_| full);
     Ok(JobsForgotten {
-        removed: done.rows_affected(),
+        removed,
         last: last.map(|(id, ended)| JobCursor { ended, id }),
     })
 }

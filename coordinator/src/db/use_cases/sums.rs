@@ -79,13 +79,12 @@ pub(crate) async fn add_up(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'
     let mut query = Statement::new(
         "UPDATE jobs SET games_counted = counted.column2, state = CASE
            WHEN counted.column2 >= games AND state = 'open' THEN 'done' ELSE state END
-         FROM (VALUES ",
+         FROM (",
     );
-    for (place, (job, counted)) in filled(&jobs).enumerate() {
-        query.push(if place == 0 { "(" } else { ", (" });
-        query.bind(job.clone())?.push(", ");
-        query.bind(*counted)?.push(")");
-    }
+    query.rows(filled(&jobs), |row, (job, counted)| {
+        row.bind(job.clone())?.bind(*counted)?;
+        Ok(())
+    })?;
     query.push(") AS counted WHERE jobs.id = counted.column1");
     for (id, run) in sums.runs {
         query.next("UPDATE runs SET chunks = chunks + ");

@@ -23,8 +23,7 @@ pub(crate) async fn list(conn: &mut AnyConnection, filter: &GameFilter) -> Resul
         Some(name) => Some(users::id_of(conn, name).await?),
         None => None,
     };
-    let (sql, arguments) = chosen(filter, run, contributor)?.finish();
-    let rows: Vec<GameRow> = sqlx::query_as_with(sql, arguments).fetch_all(conn).await?;
+    let rows: Vec<GameRow> = chosen(filter, run, contributor)?.fetch_all(conn).await?;
     rows.into_iter().map(GameRow::into_info).collect()
 }
 

@@ -215,9 +215,7 @@ async fn insert_rows(conn: &mut AnyConnection, rows: &[Row<'_>]) -> Result<u64> 
         Ok(())
     })?;
     query.push(" ON CONFLICT DO NOTHING");
-    let (sql, arguments) = query.finish();
-    let done = sqlx::query_with(sql, arguments).execute(conn).await?;
-    Ok(done.rows_affected())
+    query.affected(conn).await
 }
 
 #[derive(FromRow)]
@@ -294,10 +292,7 @@ pub(crate) async fn beside(
         };
         query.push(" AND g.id ").push(side).push(" ");
         query.bind(game.id.0)?;
-        let (sql, arguments) = query.finish();
-        let id: Option<i64> = sqlx::query_scalar_with(sql, arguments)
-            .fetch_one(&mut *conn)
-            .await?;
+        let id: Option<i64> = query.fetch_scalar(&mut *conn).await?;
         found[place] = id.map(GameId);
     }
     Ok(found)
@@ -306,10 +301,7 @@ pub(crate) async fn beside(
 pub(crate) async fn one(conn: &mut AnyConnection, id: GameId) -> Result<GameInfo> {
     let mut query = Statement::new(SELECT);
     query.push("WHERE g.id = ").bind(id.0)?;
-    let (sql, arguments) = query.finish();
-    let row: Option<GameRow> = sqlx::query_as_with(sql, arguments)
-        .fetch_optional(conn)
-        .await?;
+    let row: Option<GameRow> = query.fetch_optional(conn).await?;
     row.ok_or_else(|| DbError::NotFound(format!("game number {id}")))?
         .into_info()
 }
