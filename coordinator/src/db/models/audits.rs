@@ -244,16 +244,6 @@ pub(crate) async fn audited(conn: &mut AnyConnection, job: JobId) -> Result<(Wor
     Ok((work, chunk))
 }
 
-/// Whether a job's audit is still its own.
-pub(crate) async fn is_held(conn: &mut AnyConnection, job: JobId) -> Result<bool> {
-    let held: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM audits WHERE job_id = $1 AND state = 'open'")
-            .bind(job_bytes(job))
-            .fetch_one(conn)
-            .await?;
-    Ok(held > 0)
-}
-
 /// Says that an audit is no longer a job's.
 pub(crate) fn over(job: JobId) -> DbError {
     let detail = format!("the lease of job {job} is over and its audit was given to another");

@@ -193,17 +193,6 @@ async fn shorten(conn: &mut AnyConnection, match_id: i64, now: i64) -> Result<()
     Ok(())
 }
 
-/// Pairs that a job still holds: all that it leased, unless some went to another job.
-pub(crate) async fn held(conn: &mut AnyConnection, match_id: i64, job: JobId) -> Result<u32> {
-    let held: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM match_pairs WHERE match_id = $1 AND job_id = $2")
-            .bind(match_id)
-            .bind(job_bytes(job))
-            .fetch_one(conn)
-            .await?;
-    to_u32("number of pairs", held)
-}
-
 /// Pairs whose last game came with one chunk.
 pub(crate) struct Completed {
     /// The first of them.

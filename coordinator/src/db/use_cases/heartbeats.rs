@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rookery_common::ids::{JobId, MatchId, UserId};
+use rookery_common::ids::{JobId, UserId};
 use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Instruction, WorkKind};
 use rookery_common::protocol::matches::MatchStatus;
 use rookery_common::protocol::runs::RunStatus;
@@ -12,12 +12,12 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
+use crate::db::models::audits;
 use crate::db::models::leases::unknown;
 use crate::db::models::states::JobState;
-use crate::db::models::{audits, matches, pairs};
 use crate::db::scheduling;
 use crate::db::sql::load::MOST;
-use crate::db::sql::rows::{job_bytes, named, to_u32, unreadable};
+use crate::db::sql::rows::{job_bytes, named, unreadable};
 use crate::db::sql::statement::{Statement, filled};
 use crate::db::use_cases::new_leases::speed;
 
@@ -37,7 +37,6 @@ struct LeaseRow {
     user_id: i64,
     worker: String,
     kind: String,
-    match_id: Option<i64>,
     games: i64,
     lease_ms: i64,
     leased_at: i64,
@@ -45,6 +44,12 @@ struct LeaseRow {
     run_status: String,
     /// Whether the operator lets the worker have no jobs any more.
     blocked: i64,
+    /// Of the match in which it plays.
+    match_status: Option<String>,
+    /// Pairs that it still holds: all that it leased, unless some went to another job.
+    pairs_held: i64,
+    /// Open audits that it makes: one, unless that went to another job.
+    audits_held: i64,
 }
 
 impl LeaseRow {
@@ -69,13 +74,11 @@ pub(crate) async fn extend(
         let lease = leases.get(&job_bytes(renewal.job));
         let own = lease.filter(|lease| lease.user_id == renewal.user.0);
         let reply = match own {
-            Some(lease) => answer(conn, renewal.job, lease).await,
+            Some(lease) => answer(renewal.job, lease),
             None => Err(unknown(renewal.job)),
         };
-        match (&reply, own) {
-            (Err(error), _) if error.is_temporary() => return reply.map(|_| Vec::new()),
-            (Ok(_), Some(lease)) => alive.push((renewal, lease)),
-            _ => {}
+        if let (Ok(_), Some(lease)) = (&reply, own) {
+            alive.push((renewal, lease));
         }
         replies.push(reply);
     }
@@ -86,15 +89,22 @@ pub(crate) async fn extend(
     Ok(replies)
 }
 
+/// Reads all that the replies depend on. The CASEs keep the heartbeats of self-play, which are most, from looking into the
+/// indexes of pairs and of audits.
 async fn find(
     conn: &mut AnyConnection,
     renewals: &[LeaseRenewal],
 ) -> Result<HashMap<Vec<u8>, LeaseRow>> {
     let mut query = Statement::new(
-        "SELECT j.id, j.user_id, j.worker, j.kind, j.match_id, j.games, j.lease_ms,
+        "SELECT j.id, j.user_id, j.worker, j.kind, j.games, j.lease_ms,
            j.leased_at, j.state, r.status AS run_status,
-           CAST(CASE WHEN b.at IS NULL THEN 0 ELSE 1 END AS BIGINT) AS blocked
-         FROM jobs j JOIN runs r ON r.id = j.run_id
+           CAST(CASE WHEN b.at IS NULL THEN 0 ELSE 1 END AS BIGINT) AS blocked,
+           m.status AS match_status,
+           CASE WHEN j.match_id IS NULL THEN 0
+             ELSE (SELECT count(*) FROM match_pairs p WHERE p.job_id = j.id) END AS pairs_held,
+           CASE WHEN j.kind = 'audit' THEN (SELECT count(*) FROM audits a
+             WHERE a.job_id = j.id AND a.state = 'open') ELSE 0 END AS audits_held
+         FROM jobs j JOIN runs r ON r.id = j.run_id LEFT JOIN matches m ON m.id = j.match_id
            LEFT JOIN worker_blocks b ON b.user_id = j.user_id AND b.worker = j.worker
          WHERE j.id IN (",
     );
@@ -107,32 +117,32 @@ async fn find(
     Ok(rows.into_iter().map(|row| (row.id.clone(), row)).collect())
 }
 
-async fn answer(conn: &mut AnyConnection, job: JobId, lease: &LeaseRow) -> Result<HeartbeatReply> {
+fn answer(job: JobId, lease: &LeaseRow) -> Result<HeartbeatReply> {
     if lease.state()? == JobState::Returned {
         return Err(DbError::LeaseEnded(format!("job {job} was given back")));
     }
     Ok(HeartbeatReply {
         lease_seconds: u32::try_from(lease.lease_ms / 1000).unwrap_or(u32::MAX),
-        instruction: instruct(conn, job, lease).await?,
+        instruction: instruct(job, lease)?,
         notices: Vec::new(),
     })
 }
 
 /// Whether the job's games still matter.
-async fn instruct(conn: &mut AnyConnection, job: JobId, lease: &LeaseRow) -> Result<Instruction> {
-    if let Some(match_id) = lease.match_id {
-        let leased = to_u32("number of games", lease.games)? / 2;
-        if pairs::held(conn, match_id, job).await? < leased {
+fn instruct(job: JobId, lease: &LeaseRow) -> Result<Instruction> {
+    if let Some(status) = &lease.match_status {
+        if lease.pairs_held < lease.games / 2 {
             let detail = format!("the lease of job {job} is over and others play its pairs");
             return Err(DbError::LeaseEnded(detail));
         }
-        if matches::load(conn, MatchId(match_id)).await?.status != MatchStatus::Open {
+        let status: MatchStatus = named("match status", status)?;
+        if status != MatchStatus::Open {
             return Ok(Instruction::Abandon);
         }
     }
     if lease.kind()? == WorkKind::Audit
         && lease.state()? == JobState::Open
-        && !audits::is_held(conn, job).await?
+        && lease.audits_held == 0
     {
         return Err(audits::over(job));
     }
@@ -151,13 +161,12 @@ async fn renew_leases(
     alive: &[(&LeaseRenewal, &LeaseRow)],
 ) -> Result<()> {
     let now = latest(alive);
-    let mut query = Statement::new("UPDATE jobs SET expires_at = heard.column2 FROM (VALUES ");
-    for (place, (renewal, lease)) in filled(alive).enumerate() {
-        query.push(if place == 0 { "(" } else { ", (" });
-        query.bind(job_bytes(renewal.job))?.push(", ");
+    let mut query = Statement::new("UPDATE jobs SET expires_at = heard.column2 FROM (");
+    query.rows(filled(alive), |row, (renewal, lease)| {
         let end = scheduling::extended(lease.kind()?, lease.leased_at, lease.lease_ms, now);
-        query.bind(end)?.push(")");
-    }
+        row.bind(job_bytes(renewal.job))?.bind(end)?;
+        Ok(())
+    })?;
     query.push(") AS heard WHERE jobs.id = heard.column1");
     query.execute(conn).await
 }
@@ -167,16 +176,14 @@ async fn remember(conn: &mut AnyConnection, alive: &[(&LeaseRenewal, &LeaseRow)]
     query.bind(latest(alive))?.push(
         ", evals_per_second = CASE WHEN heard.column3 > 0 THEN heard.column3
              ELSE workers.evals_per_second END
-         FROM (VALUES ",
+         FROM (",
     );
-    for (place, (renewal, lease)) in filled(alive).enumerate() {
-        query.push(if place == 0 { "(" } else { ", (" });
-        query.bind(renewal.user.0)?.push(", ");
-        query.bind(lease.worker.clone())?.push(", ");
-        query
-            .bind(speed(renewal.heartbeat.evals_per_second))?
-            .push(")");
-    }
+    query.rows(filled(alive), |row, (renewal, lease)| {
+        row.bind(renewal.user.0)?
+            .bind(lease.worker.clone())?
+            .bind(speed(renewal.heartbeat.evals_per_second))?;
+        Ok(())
+    })?;
     query.push(") AS heard WHERE workers.user_id = heard.column1 AND workers.name = heard.column2");
     query.execute(conn).await
 }
