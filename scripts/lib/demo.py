@@ -3,13 +3,11 @@
 import argparse
 import json
 import os
-import signal
 import sys
 import time
-import urllib.error
 from pathlib import Path
 
-from local_run import ROOT, RUN, LocalRun, Programs, Stopped, say
+from local_run import ROOT, RUN, LocalRun, Programs, interrupted_by_signals, run_until_stopped, say
 
 HELP = """
 Runs Rookery on this machine: installs what a build needs (as scripts/setup --help says) and
@@ -81,6 +79,7 @@ class Demo(LocalRun):
         super().__init__(options.dir, Programs(), options.params, options.port)
         self.options = options
         self.mined = time.monotonic()
+        self.final = None
 
     def prepare(self):
         if super().prepare() and self.options.puzzles:
@@ -94,6 +93,24 @@ class Demo(LocalRun):
         first = ["--network", options.begin_with] if options.begin_with else ["--init", options.network]
         self.start_trainer(*threads, *first)
         self.start_worker("--share-live")
+
+    def play(self):
+        self.prepare()
+        self.start_all()
+        say(f"running; look at {self.url} (stop with Ctrl-C)")
+        watch(self)
+
+    def stop(self):
+        if not self.processes:
+            return
+        say("stopping: the worker hands in the games it has finished")
+        self.stop_players()
+        try:
+            self.final = self.state()
+        except (OSError, StopIteration):
+            say("the coordinator does not answer any more")
+        finally:
+            self.stop_coordinator()
 
     def trainer_says(self):
         """What the trainer has logged last, less the time; nothing where it has not yet."""
@@ -183,31 +200,13 @@ def watch(demo):
 
 def main():
     options = arguments()
+    interrupted_by_signals()
     demo = Demo(options)
-    status = 0
-    try:
-        demo.prepare()
-        demo.start_all()
-        say(f"running; look at {demo.url} (stop with Ctrl-C)")
-        watch(demo)
-    except KeyboardInterrupt:
-        pass
-    except Stopped as stopped:
-        say(str(stopped))
-        status = 1
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    say("stopping: the worker hands in the games it has finished")
-    demo.stop_players()
-    final = None
-    try:
-        final = demo.state()
-    except (urllib.error.URLError, OSError, StopIteration):
-        say("the coordinator does not answer any more")
-    demo.stop_coordinator()
-    if final:
-        say(progress(*final))
+    status = run_until_stopped(demo.play, demo.stop)
+    if demo.final:
+        say(progress(*demo.final))
         if options.json:
-            print(json.dumps(report(demo, *final), indent=2))
+            print(json.dumps(report(demo, *demo.final), indent=2))
     say(f"stopped; start again with the same folder, {demo.dir}, to go on")
     sys.exit(status)
 

@@ -1,6 +1,7 @@
 """Rookery's programs on this machine, as scripts need them: built, started together, asked, and
 stopped in the right order."""
 
+import contextlib
 import json
 import os
 import secrets
@@ -21,8 +22,14 @@ CORE_MINUTES = 18
 LEAST_MINUTES = 3
 
 
+# What ends a script: Ctrl-C, `kill`, and a terminal that closes.
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def say(text):
-    print(f"{Path(sys.argv[0]).stem}: {text}", file=sys.stderr, flush=True)
+    # A terminal that was closed hears nothing, and there may be programs to stop.
+    with contextlib.suppress(OSError):
+        print(f"{Path(sys.argv[0]).stem}: {text}", file=sys.stderr, flush=True)
 
 
 def fail(text):
@@ -32,6 +39,32 @@ def fail(text):
 
 class Stopped(Exception):
     """A program ended by itself."""
+
+
+def interrupted_by_signals():
+    """Lets SIGTERM and SIGHUP interrupt the script as Ctrl-C does, so that it stops its programs on the way out. Under
+    nohup it goes on after SIGHUP."""
+    for number in ENDS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler)
+
+
+def run_until_stopped(play, stop):
+    """Plays until that ends or is interrupted, then stops, also after an error and undisturbed by further signals. The exit
+    status: 1 if a program ended by itself or does not answer."""
+    status = 0
+    try:
+        play()
+    except KeyboardInterrupt:
+        pass
+    except (Stopped, OSError) as error:
+        say(str(error))
+        status = 1
+    finally:
+        for number in ENDS:
+            signal.signal(number, signal.SIG_IGN)
+        stop()
+    return status
 
 
 class Programs:
@@ -139,8 +172,11 @@ class LocalRun:
             # A start that was interrupted may have made the user without keeping the token.
             user = f"{name}-{secrets.token_hex(2)}"
             answer = json.loads(self.coordinator("user", "create", user, *words, "--json"))
-            kept.touch(mode=0o600)
-            kept.write_text(answer["token"])
+            # So that a token that is there is whole.
+            fresh = kept.with_suffix(".new")
+            fresh.touch(mode=0o600)
+            fresh.write_text(answer["token"])
+            fresh.rename(kept)
         return kept.read_text().strip()
 
     def prepare(self):

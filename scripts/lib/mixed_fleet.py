@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from local_run import ROOT, RUN, LocalRun, Programs, Stopped, environment, fail, say
+from local_run import ROOT, RUN, LocalRun, Programs, environment, fail, interrupted_by_signals, run_until_stopped, say
 
 HELP = """
 Plays two runs with real workers, each on its own device and precision, and an auditor of the operator's
@@ -141,6 +141,21 @@ class Fleet(LocalRun):
                     f"coordinator killed {self.kills} times")
             time.sleep(0.5)
 
+    def play(self):
+        self.prepare()
+        self.start_coordinator()
+        self.submit_networks()
+        self.start_workers()
+        say(f"running; look at {self.url} (stop with Ctrl-C)")
+        self.watch()
+
+    def stop(self):
+        say("stopping: workers hand in the games they have finished")
+        try:
+            self.stop_workers()
+        finally:
+            self.stop_coordinator()
+
     def stop_workers(self):
         names = [name for name in self.processes if name != "coordinator"]
         # The first one finishes the games in hand, the second one stops at once.
@@ -202,23 +217,10 @@ class Fleet(LocalRun):
 
 
 def main():
-    fleet = Fleet(arguments())
-    status = 0
-    try:
-        fleet.prepare()
-        fleet.start_coordinator()
-        fleet.submit_networks()
-        fleet.start_workers()
-        say(f"running; look at {fleet.url} (stop with Ctrl-C)")
-        fleet.watch()
-    except KeyboardInterrupt:
-        pass
-    except Stopped as stopped:
-        say(str(stopped))
-        status = 1
-    say("stopping: workers hand in the games they have finished")
-    fleet.stop_workers()
-    fleet.stop_coordinator()
+    options = arguments()
+    interrupted_by_signals()
+    fleet = Fleet(options)
+    status = run_until_stopped(fleet.play, fleet.stop)
     report = fleet.report()
     print(json.dumps(report, indent=2))
     clean = not report["refused"] and not report["audits"].get("failed") and report["ledger_consistent"]
@@ -226,4 +228,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

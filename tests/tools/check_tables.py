@@ -22,7 +22,7 @@ import chess.syzygy
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts/lib"))
 
-from local_run import RUN, LocalRun, Programs, fail, say  # noqa: E402
+from local_run import RUN, LocalRun, Programs, fail, interrupted_by_signals, say  # noqa: E402
 
 # Plies without capture or pawn move after which a game is drawn.
 FIFTY_MOVES = 100
@@ -177,8 +177,8 @@ def check_run(folder, programs, tables, tables_folder, rng, count):
     (folder / "book.epd").write_text("\n".join(book) + "\n")
     run = LocalRun(folder / "run", programs, folder / "params.toml")
     run.prepare()
-    run.start_coordinator("--openings", folder / "book.epd", "--syzygy", tables_folder)
     try:
+        run.start_coordinator("--openings", folder / "book.epd", "--syzygy", tables_folder)
         network = folder / "first.safetensors"
         run.trainer("init", NETWORK, "-o", network)
         run.trainer("submit", network, "--server", run.url, "--run", RUN)
@@ -236,6 +236,7 @@ def arguments():
 
 def main():
     args = arguments()
+    interrupted_by_signals()
     rng, programs, folder = random.Random(args.seed), Programs(args.programs), args.tables.resolve()
     tables = chess.syzygy.open_tablebase(str(folder))
     tables.names = sorted(path.name for path in folder.glob("*.rtbw") if len(path.stem) <= 5)
