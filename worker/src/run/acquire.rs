@@ -290,7 +290,7 @@ async fn prepare(shared: &Shared, mut job: Job) -> Result<Acquired, AcquireError
         give_back(&shared.client, id).await;
         return Err(AcquireError::Job(JobTrouble::Games { job: id, error }));
     }
-    let job = match shared.spool.begin(Box::new(job), backend).await {
+    let job = match shared.spool.begin(job, backend).await {
         Ok(job) => job,
         Err(error @ (SpoolError::File { .. } | SpoolError::Job { .. })) => {
             let error = JobTrouble::Spool(error);

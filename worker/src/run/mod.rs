@@ -54,8 +54,7 @@ use crate::networks::{NetworkCache, Trial};
 use crate::play::{PlayEvent, Player};
 use crate::retry::Retry;
 use crate::shutdown::{Phase, Shutdown, finish_after, follow_signals};
-use crate::spool::actor::SpoolEvent;
-use crate::spool::{Owner, Spool, SpoolHandle};
+use crate::spool::{Owner, Spool, SpoolEvent, SpoolHandle};
 use crate::trust::Trust;
 use crate::tuning::Tuning;
 
@@ -164,7 +163,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     let found = spool.open_jobs();
     let (events, inbox) = mpsc::unbounded_channel();
     let to_supervisor = events.clone();
-    let spool = crate::spool::actor::start(spool, move |event| {
+    let spool = SpoolHandle::start(spool, move |event| {
         // The supervisor outlives the spool but for the last moments of the program.
         drop(to_supervisor.send(Event::Spool(event)));
     })?;

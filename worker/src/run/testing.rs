@@ -69,7 +69,7 @@ impl Fixture {
     pub(super) async fn begin(&self, job: &Job, finished: usize) {
         let spool = &self.shared.spool;
         let backend = self.shared.machine.devices.job_info().class;
-        spool.begin(Box::new(job.clone()), backend).await.unwrap();
+        spool.begin(job.clone(), backend).await.unwrap();
         for game in games(job).into_iter().take(finished) {
             spool.keep(job.id, Box::new(game));
         }
@@ -123,7 +123,7 @@ fn shared(folder: &Path, server: &str, events: mpsc::UnboundedSender<Event>) -> 
     let token = crate::api::Token::parse("rk_test").unwrap();
     let spool = Spool::open(&folder.join("spool")).unwrap();
     let to_supervisor = events.clone();
-    let spool = crate::spool::actor::start(spool, move |event| {
+    let spool = SpoolHandle::start(spool, move |event| {
         drop(to_supervisor.send(Event::Spool(event)));
     });
     let trial = Trial(Arc::clone(&devices));

@@ -1,19 +1,19 @@
-//! The spool on a thread of its own, spoken to by messages.
+//! The spool on a thread of its own, which does what its handles ask, one order after the other.
 //!
 //! A game that cannot be written, because the disk is full or broken, waits in memory and is tried
-//! again; meanwhile [`SpoolHandle::is_stuck`] tells the players to pause, so that memory does not
+//! again; meanwhile [`SpoolHandle::is_stuck`](super::SpoolHandle::is_stuck) tells the players to pause, so that memory does not
 //! fill up too.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::JobId;
 use rookery_common::text::quantity;
+use tokio::sync::Notify;
 
-use super::handle::{Message, Remains, Reply, Signals, SpoolHandle};
 use super::{Spool, SpoolError};
 
 /// Between two attempts to write what could not be written.
@@ -22,12 +22,10 @@ const RETRY: Duration = Duration::from_secs(5);
 /// What the spool tells the rest of the program.
 #[derive(Debug)]
 pub enum SpoolEvent {
-    /// A game is on disk; the number of games of its job that have not ended.
+    /// A game is on disk.
     Kept {
-        /// The job.
+        /// Its job.
         job: JobId,
-        /// Games that have not ended.
-        missing: u32,
     },
     /// A finished game cannot be kept, whatever is tried.
     Unusable {
@@ -38,34 +36,31 @@ pub enum SpoolEvent {
     },
 }
 
-/// Starts the spool's thread. It ends when the last handle is gone; `events` hears of every game.
-///
-/// # Errors
-///
-/// If the system gives no thread.
-pub fn start(
-    spool: Spool,
-    events: impl Fn(SpoolEvent) + Send + 'static,
-) -> std::io::Result<SpoolHandle> {
-    let (messages, inbox) = mpsc::channel();
-    let signals = Signals::default();
-    let handle = SpoolHandle::new(messages, signals.clone());
-    let actor = Actor {
-        spool,
-        events,
-        signals,
-        unwritten: VecDeque::new(),
-        next_try: Instant::now(),
-    };
-    std::thread::Builder::new()
-        .name("spool".into())
-        .spawn(move || actor.serve(&inbox))?;
-    Ok(handle)
+/// What the program leaves behind when it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Remains {
+    /// Games on disk that the coordinator has not answered for.
+    pub kept: usize,
+    /// Finished games that could not be written.
+    pub lost: usize,
 }
 
-struct Actor<F> {
-    spool: Spool,
-    events: F,
+/// What actor and handles see without an order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Signals {
+    /// Finished games cannot be written at present.
+    pub(super) stuck: Arc<AtomicBool>,
+    /// There may be a chunk to be sent.
+    pub(super) ready: Arc<Notify>,
+}
+
+/// Something that a handle wants done.
+pub(super) type Order = Box<dyn FnOnce(&mut Actor) + Send>;
+
+/// The spool's thread.
+pub(super) struct Actor {
+    pub(super) spool: Spool,
+    events: Box<dyn Fn(SpoolEvent) + Send>,
     signals: Signals,
     /// Finished games that could not be written yet.
     unwritten: VecDeque<(JobId, Box<GameRecord>)>,
@@ -73,23 +68,35 @@ struct Actor<F> {
     next_try: Instant,
 }
 
-impl<F: Fn(SpoolEvent)> Actor<F> {
-    fn serve(mut self, inbox: &mpsc::Receiver<Message>) {
+impl Actor {
+    pub(super) fn new(
+        spool: Spool,
+        events: Box<dyn Fn(SpoolEvent) + Send>,
+        signals: Signals,
+    ) -> Self {
+        Self {
+            spool,
+            events,
+            signals,
+            unwritten: VecDeque::new(),
+            next_try: Instant::now(),
+        }
+    }
+
+    /// Serves until the last handle is gone.
+    pub(super) fn serve(mut self, inbox: &mpsc::Receiver<Order>) {
         loop {
-            match self.next_message(inbox) {
-                Ok(message) => self.handle(message),
+            match self.next_order(inbox) {
+                Ok(order) => order(&mut self),
                 Err(mpsc::RecvTimeoutError::Timeout) => self.try_to_write(),
                 Err(mpsc::RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
-    /// The next message, or [`Timeout`](mpsc::RecvTimeoutError::Timeout) when it is time to try again,
-    /// however many messages come.
-    fn next_message(
-        &self,
-        inbox: &mpsc::Receiver<Message>,
-    ) -> Result<Message, mpsc::RecvTimeoutError> {
+    /// The next order, or [`Timeout`](mpsc::RecvTimeoutError::Timeout) when it is time to try again,
+    /// however many orders come.
+    fn next_order(&self, inbox: &mpsc::Receiver<Order>) -> Result<Order, mpsc::RecvTimeoutError> {
         if self.unwritten.is_empty() {
             return inbox.recv().map_err(mpsc::RecvTimeoutError::from);
         }
@@ -100,54 +107,37 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
         inbox.recv_timeout(pause)
     }
 
-    fn handle(&mut self, message: Message) {
-        match message {
-            Message::Begin {
-                job,
-                backend,
-                reply,
-            } => {
-                answer(reply, self.spool.begin(*job, backend));
-            }
-            Message::Game { job, game } => {
-                self.unwritten.push_back((job, game));
-                if self.unwritten.len() == 1 {
-                    self.try_to_write();
-                }
-            }
-            Message::HasRoom { reply } => answer(reply, Ok(self.spool.has_room())),
-            Message::OpenJobs { reply } => answer(reply, Ok(self.spool.open_jobs())),
-            Message::Cut { job, reply } => {
-                // Writes what can be written now; the next try reports the rest.
-                drop(self.write_games());
-                let cut = self.spool.cut(job);
-                self.signals.ready.notify_one();
-                answer(reply, cut);
-            }
-            Message::Close { job, reply } => {
-                // Games that wait would find no job any more.
-                let closed = self.write_games().and_then(|()| self.spool.close(job));
-                self.signals.ready.notify_one();
-                answer(reply, closed);
-            }
-            Message::NextPending { reply } => answer(reply, self.spool.next_pending()),
-            Message::Defer { hash } => self.spool.defer(hash),
-            Message::Accept { job, hash, reply } => answer(reply, self.spool.accept(job, hash)),
-            Message::Refuse {
-                job,
-                hash,
-                why,
-                reply,
-            } => {
-                answer(reply, self.spool.refuse(job, hash, &why));
-            }
-            Message::Postpone { job, reply } => answer(reply, self.spool.postpone(job)),
-            Message::UnsentOf { job, reply } => answer(reply, Ok(self.spool.unsent_of(job))),
-            Message::End { reply } => {
-                self.try_to_write();
-                let (kept, lost) = (self.spool.kept(), self.unwritten.len());
-                answer(reply, Ok(Remains { kept, lost }));
-            }
+    /// Keeps a finished game, in memory until it can be written.
+    pub(super) fn keep(&mut self, job: JobId, game: Box<GameRecord>) {
+        self.unwritten.push_back((job, game));
+        if self.unwritten.len() == 1 {
+            self.try_to_write();
+        }
+    }
+
+    /// As [`Spool::cut`], with the games that can be written by now.
+    pub(super) fn cut(&mut self, job: JobId) -> Result<(), SpoolError> {
+        // The next try reports the rest.
+        drop(self.write_games());
+        let cut = self.spool.cut(job);
+        self.signals.ready.notify_one();
+        cut
+    }
+
+    /// As [`Spool::close`], once no game waits to be written.
+    pub(super) fn close(&mut self, job: JobId) -> Result<u32, SpoolError> {
+        // Games that wait would find no job any more.
+        let closed = self.write_games().and_then(|()| self.spool.close(job));
+        self.signals.ready.notify_one();
+        closed
+    }
+
+    /// Writes what can be written, and counts what remains.
+    pub(super) fn end(&mut self) -> Remains {
+        self.try_to_write();
+        Remains {
+            kept: self.spool.kept(),
+            lost: self.unwritten.len(),
         }
     }
 
@@ -168,7 +158,7 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
         while let Some((job, game)) = self.unwritten.front() {
             let job = *job;
             match self.spool.record(job, game) {
-                Ok(missing) => (self.events)(SpoolEvent::Kept { job, missing }),
+                Ok(()) => (self.events)(SpoolEvent::Kept { job }),
                 Err(error @ SpoolError::File { .. }) => {
                     self.signals.stuck.store(true, Ordering::Relaxed);
                     return Err(error);
@@ -184,37 +174,21 @@ impl<F: Fn(SpoolEvent)> Actor<F> {
     }
 }
 
-fn answer<T>(reply: Reply<T>, result: Result<T, SpoolError>) {
-    // The caller may be gone; then the answer is dropped.
-    drop(reply.send(result));
-}
-
 #[cfg(test)]
 mod tests {
     use rookery_common::protocol::jobs::Backend;
-    use tokio::sync::oneshot;
 
     use super::super::testing::{games, job};
     use super::*;
 
     /// An actor with a finished game that cannot be written, in a folder.
-    fn stuck(folder: &std::path::Path) -> (Actor<impl Fn(SpoolEvent)>, JobId) {
+    fn stuck(folder: &std::path::Path) -> (Actor, JobId) {
         let job = job(1);
         let mut spool = Spool::open(folder).unwrap();
         spool.begin(job.clone(), Backend::CpuF32).unwrap();
         spool.jobs.get_mut(&job.id).unwrap().break_journal();
-        let mut actor = Actor {
-            spool,
-            events: |_: SpoolEvent| {},
-            signals: Signals::default(),
-            unwritten: VecDeque::new(),
-            next_try: Instant::now(),
-        };
-        let game = games(&job).remove(0);
-        actor.handle(Message::Game {
-            job: job.id,
-            game: Box::new(game),
-        });
+        let mut actor = Actor::new(spool, Box::new(|_| {}), Signals::default());
+        actor.keep(job.id, Box::new(games(&job).remove(0)));
         assert!(actor.signals.stuck.load(Ordering::Relaxed));
         (actor, job.id)
     }
@@ -224,32 +198,27 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (mut actor, job) = stuck(folder.path());
         actor.spool.jobs.get_mut(&job).unwrap().mend_journal();
-        let (reply, answer) = oneshot::channel();
-        actor.handle(Message::Cut { job, reply });
-        answer.blocking_recv().unwrap().unwrap();
+        actor.cut(job).unwrap();
         assert!(!actor.signals.stuck.load(Ordering::Relaxed));
         assert!(actor.spool.next_pending().unwrap().is_some());
     }
 
     #[test]
-    fn messages_do_not_put_off_the_next_try() {
+    fn orders_do_not_put_off_the_next_try() {
         let folder = tempfile::tempdir().unwrap();
         let (mut actor, job) = stuck(folder.path());
-        let (messages, inbox) = mpsc::channel();
-        let cut = || Message::Cut {
-            job,
-            reply: oneshot::channel().0,
-        };
+        let (orders, inbox) = mpsc::channel();
+        let cut = || -> Order { Box::new(move |actor| actor.cut(job).unwrap()) };
         let before = actor.next_try;
         assert!(before > Instant::now());
-        messages.send(cut()).unwrap();
-        let message = actor.next_message(&inbox).unwrap();
-        actor.handle(message);
+        orders.send(cut()).unwrap();
+        let order = actor.next_order(&inbox).unwrap();
+        order(&mut actor);
         assert_eq!(actor.next_try, before);
         actor.next_try = Instant::now();
-        messages.send(cut()).unwrap();
+        orders.send(cut()).unwrap();
         assert!(matches!(
-            actor.next_message(&inbox),
+            actor.next_order(&inbox),
             Err(mpsc::RecvTimeoutError::Timeout)
         ));
     }

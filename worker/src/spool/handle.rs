@@ -1,103 +1,22 @@
-//! The stub through which the program speaks to the spool, and the messages that it sends.
+//! The stub through which the program speaks to the spool on its thread.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::jobs::{Backend, Job};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
-use super::{OpenJob, PendingChunk, SpoolError};
-
-/// Where an answer goes.
-pub(super) type Reply<T> = oneshot::Sender<Result<T, SpoolError>>;
-
-/// What the actor is asked.
-pub(super) enum Message {
-    Begin {
-        job: Box<Job>,
-        backend: Backend,
-        reply: Reply<Arc<Job>>,
-    },
-    Game {
-        job: JobId,
-        game: Box<GameRecord>,
-    },
-    HasRoom {
-        reply: Reply<bool>,
-    },
-    OpenJobs {
-        reply: Reply<Vec<OpenJob>>,
-    },
-    Cut {
-        job: JobId,
-        reply: Reply<()>,
-    },
-    Close {
-        job: JobId,
-        reply: Reply<u32>,
-    },
-    NextPending {
-        reply: Reply<Option<PendingChunk>>,
-    },
-    Defer {
-        hash: ContentHash,
-    },
-    Accept {
-        job: JobId,
-        hash: ContentHash,
-        reply: Reply<()>,
-    },
-    Refuse {
-        job: JobId,
-        hash: ContentHash,
-        why: String,
-        reply: Reply<PathBuf>,
-    },
-    Postpone {
-        job: JobId,
-        reply: Reply<PathBuf>,
-    },
-    UnsentOf {
-        job: JobId,
-        reply: Reply<usize>,
-    },
-    End {
-        reply: Reply<Remains>,
-    },
-}
-
-/// What the program leaves behind when it ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Remains {
-    /// Games on disk that the coordinator has not answered for.
-    pub kept: usize,
-    /// Finished games that could not be written.
-    pub lost: usize,
-}
+use super::actor::{Actor, Order, Remains, Signals, SpoolEvent};
+use super::{OpenJob, PendingChunk, Spool, SpoolError};
 
 /// A handle on the spool; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct SpoolHandle {
-    messages: mpsc::Sender<Message>,
+    orders: mpsc::Sender<Order>,
     signals: Signals,
-}
-
-/// What actor and handles see without a message.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Signals {
-    /// Finished games cannot be written at present.
-    pub(super) stuck: Arc<AtomicBool>,
-    /// There may be a chunk to be sent.
-    pub(super) ready: Arc<Notify>,
-}
-
-impl std::fmt::Debug for Message {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Message")
-    }
 }
 
 /// The spool's thread is gone, which only happens when the program ends.
@@ -106,23 +25,47 @@ fn gone<T>() -> Result<T, SpoolError> {
 }
 
 impl SpoolHandle {
-    pub(super) const fn new(messages: mpsc::Sender<Message>, signals: Signals) -> Self {
-        Self { messages, signals }
+    /// Starts the spool's thread, which ends with the last handle; `events` hears of every game.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no thread.
+    pub fn start(
+        spool: Spool,
+        events: impl Fn(SpoolEvent) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (orders, inbox) = mpsc::channel();
+        let signals = Signals::default();
+        let actor = Actor::new(spool, Box::new(events), signals.clone());
+        std::thread::Builder::new()
+            .name("spool".into())
+            .spawn(move || actor.serve(&inbox))?;
+        Ok(Self { orders, signals })
     }
 
-    async fn ask<T>(&self, message: impl FnOnce(Reply<T>) -> Message) -> Result<T, SpoolError> {
+    /// Has the spool's thread do this, and gives what it answers.
+    async fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Actor) -> Result<T, SpoolError> + Send + 'static,
+    ) -> Result<T, SpoolError> {
         let (reply, answer) = oneshot::channel();
-        if self.messages.send(message(reply)).is_err() {
+        // Without a receiver the caller is gone.
+        let order: Order = Box::new(move |actor| drop(reply.send(work(actor))));
+        if self.orders.send(order).is_err() {
             return gone();
         }
         answer.await.unwrap_or_else(|_| gone())
     }
 
-    /// Keeps a finished game. Returns at once; [`SpoolEvent::Kept`](super::actor::SpoolEvent::Kept) tells when it
-    /// is on disk.
-    pub fn keep(&self, job: JobId, game: Box<GameRecord>) {
+    /// Has the spool's thread do this.
+    fn tell(&self, work: impl FnOnce(&mut Actor) + Send + 'static) {
         // The thread lives as long as this handle.
-        drop(self.messages.send(Message::Game { job, game }));
+        drop(self.orders.send(Box::new(work)));
+    }
+
+    /// Keeps a finished game. Returns at once; [`SpoolEvent::Kept`] tells when it is on disk.
+    pub fn keep(&self, job: JobId, game: Box<GameRecord>) {
+        self.tell(move |actor| actor.keep(job, game));
     }
 
     /// Whether finished games cannot be written at present: then no more should be played.
@@ -136,7 +79,7 @@ impl SpoolHandle {
     ///
     /// If the spool is closed.
     pub async fn has_room(&self) -> Result<bool, SpoolError> {
-        self.ask(|reply| Message::HasRoom { reply }).await
+        self.ask(|actor| Ok(actor.spool.has_room())).await
     }
 
     /// Jobs that are not closed.
@@ -145,7 +88,7 @@ impl SpoolHandle {
     ///
     /// If the spool is closed.
     pub async fn open_jobs(&self) -> Result<Vec<OpenJob>, SpoolError> {
-        self.ask(|reply| Message::OpenJobs { reply }).await
+        self.ask(|actor| Ok(actor.spool.open_jobs())).await
     }
 
     /// Begins a job.
@@ -153,13 +96,8 @@ impl SpoolHandle {
     /// # Errors
     ///
     /// As [`Spool::begin`](super::Spool::begin).
-    pub async fn begin(&self, job: Box<Job>, backend: Backend) -> Result<Arc<Job>, SpoolError> {
-        self.ask(|reply| Message::Begin {
-            job,
-            backend,
-            reply,
-        })
-        .await
+    pub async fn begin(&self, job: Job, backend: Backend) -> Result<Arc<Job>, SpoolError> {
+        self.ask(move |actor| actor.spool.begin(job, backend)).await
     }
 
     /// Puts a job's finished games into chunks, to be uploaded.
@@ -168,7 +106,7 @@ impl SpoolHandle {
     ///
     /// As [`Spool::cut`](super::Spool::cut).
     pub async fn cut(&self, job: JobId) -> Result<(), SpoolError> {
-        self.ask(|reply| Message::Cut { job, reply }).await
+        self.ask(move |actor| actor.cut(job)).await
     }
 
     /// Notes that no more games of a job will be played, and has the rest uploaded. Gives the
@@ -178,7 +116,7 @@ impl SpoolHandle {
     ///
     /// As [`Spool::close`](super::Spool::close).
     pub async fn close(&self, job: JobId) -> Result<u32, SpoolError> {
-        self.ask(|reply| Message::Close { job, reply }).await
+        self.ask(move |actor| actor.close(job)).await
     }
 
     /// The next chunk to be sent.
@@ -187,13 +125,12 @@ impl SpoolHandle {
     ///
     /// As [`Spool::next_pending`](super::Spool::next_pending).
     pub async fn next_pending(&self) -> Result<Option<PendingChunk>, SpoolError> {
-        self.ask(|reply| Message::NextPending { reply }).await
+        self.ask(|actor| actor.spool.next_pending()).await
     }
 
     /// Has all other chunks sent before this one, which did not go through.
     pub fn defer(&self, hash: ContentHash) {
-        // The thread lives as long as this handle.
-        drop(self.messages.send(Message::Defer { hash }));
+        self.tell(move |actor| actor.spool.defer(hash));
     }
 
     /// Waits until there may be a chunk to be sent.
@@ -207,7 +144,7 @@ impl SpoolHandle {
     ///
     /// As [`Spool::accept`](super::Spool::accept).
     pub async fn accept(&self, job: JobId, hash: ContentHash) -> Result<(), SpoolError> {
-        self.ask(|reply| Message::Accept { job, hash, reply }).await
+        self.ask(move |actor| actor.spool.accept(job, hash)).await
     }
 
     /// Puts a refused chunk aside and gives its file.
@@ -221,13 +158,8 @@ impl SpoolHandle {
         hash: ContentHash,
         why: String,
     ) -> Result<PathBuf, SpoolError> {
-        self.ask(|reply| Message::Refuse {
-            job,
-            hash,
-            why,
-            reply,
-        })
-        .await
+        self.ask(move |actor| actor.spool.refuse(job, hash, &why))
+            .await
     }
 
     /// Lets a job's chunks wait for the next start, and gives the folder where they lie.
@@ -236,7 +168,7 @@ impl SpoolHandle {
     ///
     /// As [`Spool::postpone`](super::Spool::postpone).
     pub async fn postpone(&self, job: JobId) -> Result<PathBuf, SpoolError> {
-        self.ask(|reply| Message::Postpone { job, reply }).await
+        self.ask(move |actor| actor.spool.postpone(job)).await
     }
 
     /// Games of a job that the coordinator has not answered for.
@@ -245,7 +177,7 @@ impl SpoolHandle {
     ///
     /// If the spool is closed.
     pub async fn unsent_of(&self, job: JobId) -> Result<usize, SpoolError> {
-        self.ask(|reply| Message::UnsentOf { job, reply }).await
+        self.ask(move |actor| Ok(actor.spool.unsent_of(job))).await
     }
 
     /// Waits until everything that was handed in has been written, or cannot be, and tells what
@@ -255,6 +187,6 @@ impl SpoolHandle {
     ///
     /// If the spool is closed.
     pub async fn end(&self) -> Result<Remains, SpoolError> {
-        self.ask(|reply| Message::End { reply }).await
+        self.ask(|actor| Ok(actor.end())).await
     }
 }

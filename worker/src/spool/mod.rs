@@ -10,10 +10,10 @@
 //!   damaged/JOB.N/journal   could not be read, or not whole; the readable games go on as a job
 //! ```
 //!
-//! [`Spool`] is the state and the files. [`actor`] owns one on a thread of its own and is spoken
-//! to by messages through a [`SpoolHandle`], so that game threads never wait for a disk.
+//! [`Spool`] is the state and the files. An actor owns one on a thread of its own and does what a
+//! [`SpoolHandle`] asks, so that game threads never wait for a disk.
 
-pub mod actor;
+mod actor;
 mod entry;
 pub(crate) mod error;
 mod frame;
@@ -35,9 +35,10 @@ use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::jobs::{Backend, Job, WorkKind};
 use rookery_common::text::quantity;
 
+pub use actor::{Remains, SpoolEvent};
 pub use entry::Verdict;
 pub use error::SpoolError;
-pub use handle::{Remains, SpoolHandle};
+pub use handle::SpoolHandle;
 pub use owner::Owner;
 pub use playable::JobError;
 
@@ -275,16 +276,13 @@ impl Spool {
         self.jobs.len() < jobs && held < bytes
     }
 
-    /// Keeps a finished game durably; one that is there already is dropped. Gives the number of
-    /// the job's games that have not ended.
+    /// Keeps a finished game durably; one that is there already is dropped.
     ///
     /// # Errors
     ///
     /// [`SpoolError::File`] if it cannot be written; nothing has then changed.
-    pub fn record(&mut self, job: JobId, game: &GameRecord) -> Result<u32, SpoolError> {
-        let job = self.job(job)?;
-        job.record(game)?;
-        Ok(job.missing_count())
+    pub fn record(&mut self, job: JobId, game: &GameRecord) -> Result<(), SpoolError> {
+        self.job(job)?.record(game)
     }
 
     /// Puts finished games of a job into chunks.

@@ -19,8 +19,7 @@ use super::upload::Drained;
 use super::{Event, Shared, introduction, summary, ticks};
 use crate::play::{Control, PlayEvent, Player, games_at_once};
 use crate::shutdown::Phase;
-use crate::spool::actor::SpoolEvent;
-use crate::spool::{OpenJob, Remains, SpoolError};
+use crate::spool::{OpenJob, Remains, SpoolError, SpoolEvent};
 
 /// Jobs in hand at once: one being played, one whose last games are being played, one that waits.
 const JOBS: usize = 3;
@@ -241,7 +240,7 @@ impl Supervisor {
             Event::Play(PlayEvent::Died) => self.end(anyhow::anyhow!(
                 "RK-0510: a thread that plays has panicked; please report the message above"
             )),
-            Event::Spool(SpoolEvent::Kept { job, .. }) => {
+            Event::Spool(SpoolEvent::Kept { job }) => {
                 self.failures = 0;
                 if let Some(lease) = self.lease(job) {
                     lease.finished.fetch_add(1, Ordering::Relaxed);
