@@ -174,6 +174,25 @@ fn read_entries(bytes: &[u8]) -> Option<(Vec<Entry>, u64)> {
     whole.then(|| (entries, (bytes.len() - rest.len()) as u64))
 }
 
+/// Removes a file, which may be gone.
+pub(super) fn remove_if_there(path: &Path) -> Result<(), SpoolError> {
+    unless_gone(std::fs::remove_file(path), path)
+}
+
+/// Removes a folder with all that is in it, which may be gone.
+pub(super) fn remove_folder_if_there(path: &Path) -> Result<(), SpoolError> {
+    unless_gone(std::fs::remove_dir_all(path), path)
+}
+
+fn unless_gone(removed: std::io::Result<()>, path: &Path) -> Result<(), SpoolError> {
+    match removed {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(at("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Makes the names in a file's folder durable.
 pub(super) fn sync_folder_of(path: &Path) -> Result<(), SpoolError> {
     files::sync_folder(files::folder_of(path)).map_err(at("sync the folder of", path))

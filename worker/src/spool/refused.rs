@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rookery_common::ids::ContentHash;
 
 use super::error::{SpoolError, at};
-use super::journal::{sync_folder_of, write_whole};
+use super::journal::{remove_if_there, sync_folder_of, write_whole};
 
 const FOLDER: &str = "refused";
 /// How many are kept.
@@ -51,12 +51,7 @@ fn trim(folder: &Path, most_chunks: usize, most_bytes: u64) -> Result<(), SpoolE
         bytes += length;
         if place > 0 && (place >= most_chunks || bytes > most_bytes) {
             for file in [path.clone(), path.with_extension("txt")] {
-                match std::fs::remove_file(&file) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(at("remove", &file)(error));
-                    }
-                    _ => {}
-                }
+                remove_if_there(&file)?;
             }
         }
     }
