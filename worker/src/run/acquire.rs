@@ -6,34 +6,22 @@ use std::time::Duration;
 use anyhow::Context as _;
 use rookery_client::RetryPolicy;
 use rookery_common::ids::{JobId, RunName};
-use rookery_common::protocol::jobs::{Backend, Job, JobRequest};
-use rookery_common::protocol::runs::{RunInfo, RunStatus};
-use rookery_common::protocol::{PROTOCOL_VERSION, ProblemCode};
+use rookery_common::protocol::jobs::Job;
 
 use super::Shared;
 use super::lease::{Lease, give_back};
-use super::login::fatal_error;
-use super::registration::runs_there;
+use super::request::request_job;
 use super::resume::leave;
-use crate::api::{ApiError, JobOffer};
+use crate::api::ApiError;
 use crate::networks::{NetworkError, NetworkFile};
 use crate::play::{GamesError, JobWork, check_games};
-use crate::random;
-use crate::retry::CallError;
 use crate::shutdown::Phase;
 use crate::spool::{JobError, SpoolError};
 
-/// Until the next question, where the coordinator has nothing and does not say when to ask.
-const NOTHING_PAUSE: Duration = Duration::from_secs(30);
-/// Shortest and longest wait that the coordinator may ask for.
-const SHORTEST_PAUSE: Duration = Duration::from_secs(2);
-const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// Until the next question, after a job that cannot be played.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
 /// Between two looks whether the spool has room again.
 const ROOM_PAUSE: Duration = Duration::from_secs(5);
-/// How long the answer to a request for a job is waited for when the program ends: the job is given back.
-const REQUEST_GRACE: Duration = Duration::from_secs(5);
 /// Downloads of one network that may fail before its job is given back.
 const DOWNLOADS: u32 = 10;
 
@@ -63,7 +51,7 @@ pub(super) async fn acquire(shared: Shared) -> Result<Acquired, AcquireError> {
     let mut failures = 0;
     loop {
         wait_for_room(&shared).await?;
-        let job = take(&shared).await?;
+        let job = request_job(&shared).await?;
         match prepare(&shared, job).await {
             Err(AcquireError::Job(error)) => {
                 failures += 1;
@@ -91,138 +79,6 @@ async fn wait_for_room(shared: &Shared) -> Result<(), AcquireError> {
         wait(shared, ROOM_PAUSE).await?;
     }
     Ok(())
-}
-
-/// A job from the coordinator, however long it takes.
-async fn take(shared: &Shared) -> Result<Job, AcquireError> {
-    let mut told = None;
-    loop {
-        let request = request(shared);
-        let call = || async {
-            let answer = shared.client.take_job(&request).await;
-            shared.status.note_request(&answer);
-            answer
-        };
-        // The answer may hold a lease, which has to be given back.
-        let retry = shared.retry.with_grace(REQUEST_GRACE);
-        let what = "no job could be fetched; finished games are kept";
-        match retry.until(Phase::Finishing, what, call).await {
-            Ok(JobOffer::Job(job)) => return Ok(*job),
-            Ok(JobOffer::Nothing(asked)) => {
-                let pause = random::jittered(nothing_pause(asked));
-                if is_news(told, pause) {
-                    let seconds = pause.as_secs_f64().ceil();
-                    let reason = reason(shared).await.unwrap_or_default();
-                    tracing::info!(
-                        "there is nothing to play at present{reason}; asking about every {seconds} s"
-                    );
-                    told = Some(pause);
-                }
-                wait(shared, pause).await?;
-            }
-            Err(CallError::Refused(error) | CallError::Fatal(error)) => {
-                let what = match does_not_know(&error, request.backend) {
-                    Some(why) => why,
-                    None => format!(
-                        "no job could be fetched{}",
-                        other_runs(shared, &error).await
-                    ),
-                };
-                return Err(fatal_error(error, &what).into());
-            }
-            Err(CallError::Interrupted) => return Err(AcquireError::Interrupted),
-        }
-    }
-}
-
-/// What to do about a coordinator that is too old to know the class of these results, if that is what the error says. Results
-/// are not given out as another device's: audits would judge them by its tolerance.
-fn does_not_know(error: &ApiError, class: Backend) -> Option<String> {
-    let unknown = format!("unknown variant `{}`", class.name());
-    let is_older =
-        error.code() == Some(ProblemCode::BadRequest) && error.to_string().contains(&unknown);
-    is_older.then(|| {
-        format!(
-            "RK-0308: this coordinator is older than this worker and does not take what is computed in {}: ask its operator to \
-             update it, or play with --device cpu until then",
-            class.name()
-        )
-    })
-}
-
-/// The coordinator's runs, if it does not know the one that was asked for.
-async fn other_runs(shared: &Shared, error: &ApiError) -> String {
-    let Some(wanted) = &shared.settings.run else {
-        return String::new();
-    };
-    match (error.code(), shared.client.runs().await) {
-        (Some(ProblemCode::NotFound), Ok(runs)) if runs.iter().all(|run| run.name != *wanted) => {
-            let known: Vec<RunName> = runs.into_iter().map(|run| run.name).collect();
-            format!(" of run {wanted}: {} (--run)", runs_there(&known))
-        }
-        _ => String::new(),
-    }
-}
-
-/// Whether people should be told of a pause who were told of another one, or of none: the more workers
-/// wait, the longer the coordinator lets each do so.
-fn is_news(told: Option<Duration>, pause: Duration) -> bool {
-    told.is_none_or(|told| pause > told * 2)
-}
-
-/// Why there is nothing to play, as far as the coordinator's runs tell.
-async fn reason(shared: &Shared) -> Option<String> {
-    let runs = tokio::select! {
-        runs = shared.client.runs() => runs.ok(),
-        () = shared.shutdown.reached(Phase::Finishing) => None,
-    };
-    let wanted = shared.settings.run.as_ref();
-    idle(&runs?, wanted).map(|reason| format!(": {reason}"))
-}
-
-/// What keeps all of these runs, or the one that is wanted, from giving anybody something to play.
-fn idle(runs: &[RunInfo], wanted: Option<&RunName>) -> Option<String> {
-    let asked = runs
-        .iter()
-        .filter(|run| wanted.is_none_or(|wanted| run.name == *wanted));
-    let asked: Vec<&RunInfo> = asked.collect();
-    let open = asked.iter().copied();
-    let open: Vec<&RunInfo> = open.filter(|run| run.status == RunStatus::Open).collect();
-    let all = |runs: &[&RunInfo], idle: &str| match runs {
-        [run] => format!("run {} {idle}", run.name),
-        _ => format!("every run {idle}"),
-    };
-    if asked.is_empty() {
-        Some("the coordinator has no run yet".to_owned())
-    } else if open.is_empty() {
-        Some(all(&asked, "is paused"))
-    } else if open.iter().all(|run| run.best.is_none()) {
-        let idle = "waits for its first network, which a trainer makes";
-        Some(all(&open, idle))
-    } else {
-        None
-    }
-}
-
-/// Until the next question, where the coordinator has nothing and asks for this pause.
-fn nothing_pause(asked: Option<Duration>) -> Duration {
-    asked
-        .unwrap_or(NOTHING_PAUSE)
-        .clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
-}
-
-fn request(shared: &Shared) -> JobRequest {
-    JobRequest {
-        protocol: PROTOCOL_VERSION,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        worker: shared.settings.worker.clone(),
-        backend: shared.machine.devices.job_info().class,
-        run: shared.settings.run.clone(),
-        concurrent_games: u32::try_from(shared.machine.all_games()).unwrap_or(u32::MAX),
-        evals_per_second: shared.status.evals_per_second(),
-        programs: true,
-        solver: true,
-    }
 }
 
 /// Why one job cannot be played.
@@ -402,7 +258,7 @@ fn refused(error: impl Into<NetworkError>) -> AcquireError {
     }
 }
 
-async fn wait(shared: &Shared, pause: Duration) -> Result<(), AcquireError> {
+pub(super) async fn wait(shared: &Shared, pause: Duration) -> Result<(), AcquireError> {
     tokio::select! {
         () = tokio::time::sleep(pause) => Ok(()),
         () = shared.shutdown.reached(Phase::Finishing) => Err(AcquireError::Interrupted),
@@ -415,8 +271,7 @@ mod tests {
     use std::time::SystemTime;
 
     use rookery_common::ids::ContentHash;
-    use rookery_common::protocol::Problem;
-    use serde_json::json;
+    use rookery_common::protocol::ProblemCode;
 
     use super::super::testing::{Fixture, problem};
     use super::*;
@@ -447,81 +302,6 @@ mod tests {
         let fetched = equip(&fixture.shared, next, lease, Vec::new()).await;
         assert!(matches!(fetched, Err(AcquireError::Job(_))));
         assert!(needed.is_file());
-    }
-
-    fn run(name: &str, status: &str, best: Option<u32>) -> RunInfo {
-        let run = json!({
-            "name": name, "description": "", "status": status, "params": {}, "best": best,
-            "networks": 0, "games": 0, "training_positions": 0, "positions": 0, "chunks": 0,
-            "chunk_bytes": 0, "created_at": "",
-        });
-        serde_json::from_value(run).unwrap()
-    }
-
-    #[test]
-    fn people_are_told_why_there_is_nothing_to_play() {
-        let one: RunName = "one".parse().unwrap();
-        let paused = run("one", "paused", Some(3));
-        let waiting = run("one", "open", None);
-        let playing = run("two", "open", Some(0));
-        let told = |runs: &[&RunInfo], wanted: Option<&RunName>| {
-            let runs: Vec<RunInfo> = runs.iter().copied().cloned().collect();
-            idle(&runs, wanted)
-        };
-        let of_one = "run one waits for its first network, which a trainer makes";
-        for (runs, wanted, said) in [
-            (&[&paused][..], None, Some("run one is paused")),
-            (&[&paused, &paused][..], None, Some("every run is paused")),
-            (
-                &[&paused, &playing][..],
-                Some(&one),
-                Some("run one is paused"),
-            ),
-            (&[&waiting, &playing][..], Some(&one), Some(of_one)),
-            (&[&waiting, &paused][..], None, Some(of_one)),
-            (&[&waiting, &playing][..], None, None),
-        ] {
-            assert_eq!(told(runs, wanted).as_deref(), said);
-        }
-        let none = told(&[], None);
-        assert_eq!(none.as_deref(), Some("the coordinator has no run yet"));
-    }
-
-    #[test]
-    fn a_coordinator_that_is_too_old_for_a_device_is_told_from_other_refusals() {
-        // As coordinators answer that know no GPUs but CUDA's.
-        let error = |code, why: &str| ApiError::Problem {
-            problem: Box::new(Problem::new(code, why)),
-            retry_after: None,
-        };
-        let older = "backend: unknown variant `gpu-f32`, expected one of `cpu-f32`, `cuda-f16`";
-        let older = error(ProblemCode::BadRequest, older);
-        let told = does_not_know(&older, Backend::GpuF32).unwrap();
-        assert!(
-            told.contains("older") && told.contains("--device cpu"),
-            "{told}"
-        );
-        assert_eq!(does_not_know(&older, Backend::CpuF32), None);
-        let other = error(ProblemCode::BadRequest, "worker: too long");
-        assert_eq!(does_not_know(&other, Backend::GpuF32), None);
-    }
-
-    #[test]
-    fn coordinators_are_not_asked_without_a_pause() {
-        let seconds = Duration::from_secs;
-        assert_eq!(nothing_pause(None), NOTHING_PAUSE);
-        assert_eq!(nothing_pause(Some(seconds(0))), SHORTEST_PAUSE);
-        assert_eq!(nothing_pause(Some(seconds(7))), seconds(7));
-        assert_eq!(nothing_pause(Some(seconds(86_400))), LONGEST_PAUSE);
-    }
-
-    #[test]
-    fn people_are_told_of_pauses_that_grow_and_not_of_each() {
-        let (short, long) = (Duration::from_secs(4), Duration::from_secs(90));
-        assert!(is_news(None, short));
-        assert!(!is_news(Some(short), short + Duration::from_secs(2)));
-        assert!(is_news(Some(short), long));
-        assert!(!is_news(Some(long), short));
     }
 
     #[test]

@@ -9,10 +9,10 @@
 //!                                                              upload ──> coordinator
 //! ```
 //!
-//! [`login`] gets a token, [`resume`] takes up what an earlier start left, [`supervisor`] is the
-//! loop in the middle, [`job_state`] what becomes of a job. [`status`] counts, [`progress`] shows it, [`job_log`], [`notices`], [`introduction`] and
-//! [`summary`] are what the log says besides. On Unix, `pause` lets go of the device before the program is stopped for
-//! a while.
+//! [`login`] gets a token, [`request`] asks for jobs, [`resume`] takes up what an earlier start left,
+//! [`supervisor`] is the loop in the middle, [`job_state`] what becomes of a job. [`status`] counts,
+//! [`progress`] shows it, [`job_log`], [`notices`], [`introduction`] and [`summary`] are what the log
+//! says besides. On Unix, `pause` lets go of the device before the program is stopped for a while.
 
 mod acquire;
 mod introduction;
@@ -25,6 +25,7 @@ mod notices;
 mod pause;
 mod progress;
 pub(crate) mod registration;
+mod request;
 mod resume;
 mod status;
 mod summary;
