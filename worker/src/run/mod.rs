@@ -52,7 +52,7 @@ use crate::config::{Compute, Settings};
 use crate::judges::Judges;
 use crate::machine::Machine;
 use crate::networks::{NetworkCache, Trial};
-use crate::play::{PlayEvent, Player};
+use crate::play::{Counters, PlayEvent, Player};
 use crate::retry::Retry;
 use crate::shutdown::{Phase, Shutdown, finish_after, follow_signals};
 use crate::spool::{Owner, Spool, SpoolEvent, SpoolHandle};
@@ -93,6 +93,42 @@ pub(crate) struct Shared {
     status: Arc<status::Status>,
     /// When the program began to play.
     begun: Instant,
+}
+
+impl Shared {
+    /// Opens what is kept in the data folder besides the spool.
+    ///
+    /// # Errors
+    ///
+    /// If the pinned keys or the folder of networks cannot be opened.
+    fn new(
+        settings: Settings,
+        machine: Machine,
+        login: Login,
+        (retry, shutdown): (Retry, Shutdown),
+        spool: SpoolHandle,
+        counters: Arc<Counters>,
+        events: mpsc::UnboundedSender<Event>,
+    ) -> anyhow::Result<Self> {
+        let trial = Trial(Arc::clone(&machine.devices));
+        let trust = Trust::open(&settings.data_dir, settings.run_key.clone())?;
+        Ok(Self {
+            networks: NetworkCache::open(settings.data_dir.join("networks"), trial)?,
+            trust: Arc::new(trust),
+            settings: Arc::new(settings),
+            machine,
+            client: login.client,
+            owner: login.owner,
+            retry,
+            shutdown,
+            spool,
+            notices: Arc::default(),
+            job_log: Arc::default(),
+            events,
+            status: Arc::new(status::Status::new(counters)),
+            begun: Instant::now(),
+        })
+    }
 }
 
 /// Ticks whose missed ones, as after a night in which the machine slept, come to one.
@@ -145,9 +181,8 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     let Some(login) = login::log_in(&settings, client, &retry).await? else {
         return Ok(());
     };
-    let Login { client, owner } = login;
     shutdown.advance(Phase::Running);
-    for (other, games) in spool.work_for(owner.clone()) {
+    for (other, games) in spool.work_for(login.owner.clone()) {
         if games > 0 {
             tracing::warn!("{}", other.way_to_send(games, &settings.server));
         }
@@ -168,9 +203,6 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         // The supervisor outlives the spool but for the last moments of the program.
         drop(to_supervisor.send(Event::Spool(event)));
     })?;
-    let trial = Trial(Arc::clone(&machine.devices));
-    let trust = Trust::open(&settings.data_dir, settings.run_key.clone())?;
-    let networks = NetworkCache::open(settings.data_dir.join("networks"), trial)?;
     let to_supervisor = events.clone();
     let player = Player::start(&machine, settings.priority, &judges, &spool, move |event| {
         drop(to_supervisor.send(Event::Play(event)));
@@ -181,23 +213,15 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         Arc::clone(&machine.devices),
         shutdown.clone(),
     ));
-    let status = Arc::new(status::Status::new(Arc::clone(player.counters())));
-    let shared = Shared {
-        settings: Arc::new(settings),
+    let shared = Shared::new(
+        settings,
         machine,
-        client,
-        owner,
-        retry,
-        shutdown,
+        login,
+        (retry, shutdown),
         spool,
-        networks,
-        trust: Arc::new(trust),
-        notices: Arc::default(),
-        job_log: Arc::default(),
+        Arc::clone(player.counters()),
         events,
-        status,
-        begun: Instant::now(),
-    };
+    )?;
     let progress = tokio::spawn(progress::show(shared.clone(), screen));
     let uploads = tokio::spawn(upload::serve(shared.clone()));
     let supervisor = supervisor::Supervisor::new(shared.clone(), player, inbox);

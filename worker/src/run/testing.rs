@@ -13,6 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::api::Token;
 use crate::cli::{Cli, Command};
 use crate::config::ConfigFile;
 use crate::device_pool::DevicePool;
@@ -115,38 +116,31 @@ fn shared(folder: &Path, server: &str, events: mpsc::UnboundedSender<Event>) -> 
         panic!("another command")
     };
     let settings = Settings::resolve(args, &ConfigFile::default()).unwrap();
-    let devices = DevicePool::single(Arc::new(CpuBackend::new(Precision::F32).unwrap()));
-    let (client, shutdown) = (
-        Client::new(settings.server.clone()).unwrap(),
-        Shutdown::default(),
-    );
-    let token = crate::api::Token::parse("rk_test").unwrap();
+    let token = Token::parse("rk_test").unwrap();
+    let login = Login::new(Client::new(settings.server.clone()).unwrap(), None, token);
+    let machine = Machine {
+        devices: DevicePool::single(Arc::new(CpuBackend::new(Precision::F32).unwrap())),
+        threads: NonZeroUsize::MIN,
+        games: NonZeroUsize::MIN,
+        beside: None,
+        memory: 1 << 30,
+    };
+    let shutdown = Shutdown::default();
+    let retry = Retry::new(RetryPolicy::default(), shutdown.clone());
     let spool = Spool::open(&folder.join("spool")).unwrap();
     let to_supervisor = events.clone();
     let spool = SpoolHandle::start(spool, move |event| {
         drop(to_supervisor.send(Event::Spool(event)));
     });
-    let trial = Trial(Arc::clone(&devices));
-    Shared {
-        owner: Owner::new(&settings.server, None, &token),
-        retry: Retry::new(RetryPolicy::default(), shutdown.clone()),
-        trust: Arc::new(Trust::open(folder, None).unwrap()),
-        settings: Arc::new(settings),
-        machine: Machine {
-            devices,
-            threads: NonZeroUsize::MIN,
-            games: NonZeroUsize::MIN,
-            beside: None,
-            memory: 1 << 30,
-        },
-        client,
-        shutdown,
-        spool: spool.unwrap(),
-        networks: NetworkCache::open(folder.join("networks"), trial).unwrap(),
-        notices: Arc::default(),
-        job_log: Arc::default(),
+    let (counters, stops) = (Arc::default(), (retry, shutdown));
+    Shared::new(
+        settings,
+        machine,
+        login,
+        stops,
+        spool.unwrap(),
+        counters,
         events,
-        status: Arc::new(status::Status::new(Arc::default())),
-        begun: Instant::now(),
-    }
+    )
+    .unwrap()
 }
