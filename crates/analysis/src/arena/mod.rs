@@ -16,7 +16,7 @@ use rookery_common::ids::Seed;
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::MatchParams;
 use rookery_common::rating::{GameScore, Pentanomial, SprtParams, SprtStatus, Tally, Verdict};
-use rookery_engine::{Batch, Evaluations, Evaluator, GamePool, Job, MatchGame, Planned, Work};
+use rookery_engine::{Evaluator, GamePool, Job, MatchGame, Planned, Work};
 
 /// What is played.
 #[derive(Debug, Clone)]
@@ -137,8 +137,15 @@ pub fn play(
         )?);
     }
     let shares: Vec<_> = pools.into_iter().zip(players).collect();
-    let play_share =
-        |(pool, players), games: &Games, stop: &AtomicBool| play_table(pool, players, games, stop);
+    let play_share = |(mut pool, [mut first, mut second]): (GamePool, Players<'_>),
+                      games: &Games,
+                      stop: &AtomicBool| {
+        let is_time = || stop.load(Ordering::Relaxed);
+        // The receiver outlives the thread.
+        let hand_in = |game| drop(games.send(Ok(game)));
+        pool.run_each(&mut [&mut *first, &mut *second], is_time, hand_in)?;
+        Ok(())
+    };
     play_shares(plan, shares, play_share, each)
 }
 
@@ -187,31 +194,6 @@ fn count(
         }
     }
     Ok(standing)
-}
-
-/// Plays one thread's games.
-fn play_table(
-    mut pool: GamePool,
-    mut players: Players<'_>,
-    games: &Games,
-    stop: &AtomicBool,
-) -> anyhow::Result<()> {
-    let mut batches = [0, 1].map(|i: usize| Batch::new(players[i].input(), players[i].policy()));
-    let mut answers = [Evaluations::default(), Evaluations::default()];
-    while !pool.done() && !stop.load(Ordering::Relaxed) {
-        pool.gather(&mut batches);
-        for ((player, batch), answer) in players.iter_mut().zip(&batches).zip(&mut answers) {
-            answer.clear();
-            if !batch.is_empty() {
-                player.evaluate(batch, answer)?;
-            }
-        }
-        pool.apply(&answers)?;
-        for game in pool.finished() {
-            games.send(Ok(game)).context("the match is over")?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

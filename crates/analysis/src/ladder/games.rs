@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context as _;
 use rookery_common::chess::{GameEnd, Termination};
 use rookery_common::chunk::record::GameStart;
 use rookery_common::chunk::{GameKind, GameRecord, Side};
@@ -136,23 +135,23 @@ impl Share<'_> {
             }
             for (seat, player) in seats.iter_mut().enumerate() {
                 move_all(&mut boards, seat, player)?;
-                self.send_finished(&mut boards, games)?;
+                self.send_finished(&mut boards, games);
             }
         }
     }
 
-    fn send_finished(&self, boards: &mut Vec<Board>, games: &Games) -> anyhow::Result<()> {
+    fn send_finished(&self, boards: &mut Vec<Board>, games: &Games) {
         let mut index = 0;
         while index < boards.len() {
             match boards[index].end(self.plan.params.ply_limit) {
                 None => index += 1,
                 Some(end) => {
                     let record = boards.swap_remove(index).record(end);
-                    games.send(Ok(record)).context("the match is over")?;
+                    // The receiver outlives the thread.
+                    drop(games.send(Ok(record)));
                 }
             }
         }
-        Ok(())
     }
 }
 

@@ -276,19 +276,22 @@ impl GamePool {
         &mut self,
         evaluators: &mut [&mut dyn Evaluator],
     ) -> Result<Vec<GameRecord>, EvaluatorError> {
-        self.run_until(evaluators, || false)
+        let mut games = Vec::new();
+        self.run_each(evaluators, || false, |game| games.push(game))?;
+        Ok(games)
     }
 
-    /// Plays until all games have ended or it is time to stop, and gives those that ended.
+    /// Plays until all games have ended or it is time to stop, and gives each game to `each` as it ends.
     ///
     /// # Errors
     ///
     /// As [`run`](Self::run).
-    pub fn run_until(
+    pub fn run_each(
         &mut self,
         evaluators: &mut [&mut dyn Evaluator],
         mut is_time: impl FnMut() -> bool,
-    ) -> Result<Vec<GameRecord>, EvaluatorError> {
+        mut each: impl FnMut(GameRecord),
+    ) -> Result<(), EvaluatorError> {
         if evaluators.len() < self.pending.len() {
             return Err(EvaluatorError("this job needs two evaluators".to_owned()));
         }
@@ -297,7 +300,11 @@ impl GamePool {
             .map(|e| Batch::new(e.input(), e.policy()))
             .collect();
         let mut answers = vec![Evaluations::default(); evaluators.len()];
-        while !self.done() && !is_time() {
+        loop {
+            self.finished().for_each(&mut each);
+            if self.done() || is_time() {
+                return Ok(());
+            }
             self.gather(&mut batches);
             for ((evaluator, batch), answer) in
                 evaluators.iter_mut().zip(&batches).zip(&mut answers)
@@ -309,7 +316,6 @@ impl GamePool {
             }
             self.apply(&answers)?;
         }
-        Ok(self.finished().collect())
     }
 }
 

@@ -32,7 +32,9 @@ pub fn play(
     let cache = EvaluationCache::new(CACHED);
     let pool = GamePool::new(job, job.work.len(), &[cache.into()])?;
     let mut pool = pool.with_judges(judges.clone());
-    Ok(pool.run_until(&mut [&mut *evaluator], is_over)?)
+    let mut games = Vec::new();
+    pool.run_each(&mut [&mut *evaluator], is_over, |game| games.push(game))?;
+    Ok(games)
 }
 
 /// The games of a training, in its folder: `games.pgn` and one chunk after the other.
