@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rookery_backend_cpu::{check_finite, value_of};
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
@@ -72,17 +72,18 @@ impl GpuEvaluator {
 
     /// Buffers for `positions`, or for fewer where memory is short.
     fn buffers(&mut self, positions: usize) -> Result<&Buffers, EvaluatorError> {
-        let wanted = positions.min(self.network.positions());
+        let most = self.network.bound.positions(Instant::now());
+        let wanted = positions.min(most);
         let kept = self
             .buffers
             .as_ref()
             .is_some_and(|buffers| buffers.positions >= wanted);
         if !kept {
-            let mut size = wanted.next_power_of_two().min(self.network.positions());
+            let mut size = wanted.next_power_of_two().min(most);
             size = Buffers::bindable(&self.network, self.input(), size);
             if size < wanted {
                 // Else every batch would ask for larger buffers again.
-                self.network.bound_positions(size);
+                self.network.bound.set_by_arrays(size);
             }
             // The old ones give their memory to the new ones.
             self.buffers = None;
@@ -99,11 +100,12 @@ impl GpuEvaluator {
                 Err(GpuError::OutOfMemory) if positions > 1 => {
                     positions /= 2;
                     // Other evaluators need not find it out.
-                    self.network.bound_positions(positions);
-                    tracing::warn!(
-                        "{} is short of memory: batches of {positions} positions",
-                        self.network.gpu.adapter
-                    );
+                    if self.network.bound.note_shortage(positions, Instant::now()) {
+                        tracing::warn!(
+                            "{} is short of memory: batches of {positions} positions",
+                            self.network.gpu.adapter
+                        );
+                    }
                 }
                 Err(GpuError::OutOfMemory) => {
                     return Err(self.error("it has too little free memory for a single position"));
@@ -138,11 +140,13 @@ impl GpuEvaluator {
         request::write(batch, part.clone(), &network.cells, &mut request)?;
         numbers.clear();
         numbers.resize(moves + part.len() * network.plan.sizes.values, 0.0);
+        let begun = Instant::now();
         let done = buffers.round_trip(&network, &request, [part.len(), moves], &mut numbers);
         if let Err(why) = done {
             self.buffers = None;
             return Err(self.error(&network.gpu.give_up(why)));
         }
+        network.bound.note_time(part.len(), begun.elapsed());
         let (logits, values) = numbers.split_at(moves);
         answer.logits.extend_from_slice(logits);
         let first = answer.values.len();

@@ -14,7 +14,7 @@
 //! activations; else a kernel or two for each convolution. How these divide the work is [tuned](KernelTuner) for the GPU.
 //!
 //! Modules in dependency order: `advice`, `adapter`, `kernel`, `gpu`, `arrange`, `request`, `plan`, `variant`, `layers` with `tower`
-//! and `heads`, `network`, `buffers`, `evaluator`, `tuning`, `backend`.
+//! and `heads`, `submission_bound`, `network`, `buffers`, `evaluator`, `tuning`, `backend`.
 
 mod adapter;
 mod advice;
@@ -31,6 +31,7 @@ mod matrix_choice;
 mod network;
 mod plan;
 mod request;
+mod submission_bound;
 #[cfg(test)]
 mod tests;
 mod tower;

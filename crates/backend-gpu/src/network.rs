@@ -1,7 +1,6 @@
 //! A network on a GPU.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rookery_backend_cpu::PolicyCells;
 use rookery_common::network::NetworkSpec;
@@ -13,10 +12,8 @@ use crate::gpu::{Gpu, GpuError};
 use crate::kernel::Storage;
 use crate::layers::Planner;
 use crate::plan::Plan;
+use crate::submission_bound::{LONGEST, SubmissionBound};
 use crate::variant::TowerPath;
-
-/// Most positions of one submission.
-pub(crate) const MOST_POSITIONS: usize = 1024;
 
 /// A network that any number of [evaluators](GpuEvaluator) share.
 #[derive(Debug)]
@@ -27,8 +24,8 @@ pub struct GpuNetwork {
     pub(crate) storage: Storage,
     path: TowerPath,
     spec: NetworkSpec,
-    /// Most positions of a submission, so that it ends soon.
-    positions: AtomicUsize,
+    /// How many positions a submission may have.
+    pub(crate) bound: SubmissionBound,
 }
 
 impl GpuNetwork {
@@ -60,20 +57,9 @@ impl GpuNetwork {
             storage,
             path,
             spec: weights.spec().clone(),
-            positions: AtomicUsize::new(MOST_POSITIONS),
+            bound: SubmissionBound::new(LONGEST),
             gpu,
         })
-    }
-
-    /// Most positions of a submission.
-    pub(crate) fn positions(&self) -> usize {
-        self.positions.load(Ordering::Relaxed)
-    }
-
-    /// Bounds the positions of a submission, at least one.
-    pub(crate) fn bound_positions(&self, most: usize) {
-        let most = most.clamp(1, MOST_POSITIONS);
-        self.positions.store(most, Ordering::Relaxed);
     }
 }
 

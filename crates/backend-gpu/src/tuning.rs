@@ -231,13 +231,16 @@ fn measure(
 
 /// The shortest time of a batch by its positions. The batch is as large as the network's bound allows.
 fn seconds_a_position(network: &Arc<GpuNetwork>, timed: &Batch) -> Result<f64, BackendError> {
-    let positions = network.positions().min(TIMED_POSITIONS);
+    let bound = || network.bound.positions(Instant::now()).min(TIMED_POSITIONS);
     let mut batch = Batch::new(timed.input(), timed.policy());
-    (0..positions).for_each(|place| batch.push_from(timed, place % timed.len()));
     let mut evaluator = GpuEvaluator::new(Arc::clone(network));
     let mut answer = Evaluations::default();
-    // The first call gets memory.
-    evaluator.evaluate(&batch, &mut answer)?;
+    // The first call gets memory. A bound that was estimated too low rises.
+    while batch.len() < bound() {
+        (batch.len()..bound()).for_each(|place| batch.push_from(timed, place % timed.len()));
+        evaluator.evaluate(&batch, &mut answer)?;
+    }
+    let positions = batch.len();
     let (begun, mut shortest, mut runs) = (Instant::now(), Duration::MAX, 0);
     while runs < FEWEST_RUNS || begun.elapsed() < TIMING {
         let start = Instant::now();

@@ -21,6 +21,7 @@ use crate::variant::{Tiling, TowerPath};
 use crate::{GpuBackend, GpuEvaluator, GpuNetwork, KernelTuner, MatrixChoice, adapters};
 
 mod amd;
+mod parts;
 mod tuning;
 
 const FUSED: TowerPath = TowerPath::Fused { boards: 1 };
@@ -234,45 +235,6 @@ fn kernels_with_checks_give_the_same_bits() {
             }
         }
     }
-}
-
-#[test]
-fn a_batch_is_what_its_positions_are_alone_however_large_it_is() {
-    let spec = small_specs().remove(0);
-    let weights = busy_weights(&spec, 2);
-    let all = batch_for(&spec, 300, 5);
-    let expected = expected(&weights, &all);
-    let mut evaluator = network(gpu(), &weights, Storage::F32, FUSED);
-    let mut bounded = network(gpu(), &weights, Storage::F32, LAYERED);
-    // Its batches go in parts.
-    bounded.network().bound_positions(77);
-    for positions in [300, 1, 2, 3, 64, 65, 129, 300] {
-        let mut batch = Batch::new(spec.input, spec.policy.encoding);
-        (0..positions).for_each(|index| batch.push_from(&all, index));
-        for evaluator in [&mut evaluator, &mut bounded] {
-            let found = evaluate(evaluator, &batch);
-            assert_eq!(found.logits.len(), batch.moves().len());
-            assert_eq!(found.values.len(), positions);
-            let apart = largest_difference(&found, &expected);
-            assert!(apart < 1e-4, "{positions}: {apart}");
-        }
-    }
-}
-
-#[test]
-fn a_gpu_that_binds_small_arrays_computes_batches_in_parts() {
-    let spec = small_specs().remove(0);
-    let weights = busy_weights(&spec, 2);
-    let batch = batch_for(&spec, 70, 5);
-    let mut gpu = open(Checks::None);
-    Arc::get_mut(&mut gpu).unwrap().adapter.binding_bytes = 100_000;
-    let mut evaluator = network(gpu, &weights, Storage::F32, LAYERED);
-    let found = evaluate(&mut evaluator, &batch);
-    let apart = largest_difference(&found, &expected(&weights, &batch));
-    assert!(apart < 1e-4, "{apart}");
-    // The value's 32 channels take 8 KB of each board.
-    assert!((2..=12).contains(&evaluator.network().positions()));
-    assert_eq!(evaluate(&mut evaluator, &batch), found);
 }
 
 #[test]
