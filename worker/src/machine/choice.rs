@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rookery_backend_cpu::CpuBackend;
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::jobs::Backend as NumericClass;
+use rookery_engine::backend::compare;
 use rookery_engine::{Backend, BackendError, BackendInfo, Precision, fastest};
 use rookery_model::Weights;
 
@@ -66,9 +67,28 @@ pub(super) fn in_order(
 /// A GPU, and how the processor plays beside it.
 type GpuBeside = (Arc<dyn Backend>, Beside);
 
+/// The GPU beside which the processor gains, if there is one. Where that cannot be measured, one of the two plays alone,
+/// and the next start measures again.
+pub(super) fn beside_gpu(
+    candidates: &[Arc<dyn Backend>],
+    chosen: &Arc<dyn Backend>,
+    choice: PrecisionChoice,
+    tuning: &mut Tuning,
+    cores: usize,
+) -> Option<GpuBeside> {
+    let measured = measured_pair(candidates, chosen, choice, tuning, cores);
+    measured.unwrap_or_else(|error| {
+        let device = &chosen.info().device;
+        tracing::warn!(
+            "whether the processor gains beside a GPU cannot be measured: {error}; {device} plays alone"
+        );
+        None
+    })
+}
+
 /// The GPU beside which the processor gains, if there is one: the backend that was chosen, or else the fastest of the GPUs.
 /// That is measured once, and remembered.
-pub(super) fn beside_gpu(
+fn measured_pair(
     candidates: &[Arc<dyn Backend>],
     chosen: &Arc<dyn Backend>,
     choice: PrecisionChoice,
@@ -154,10 +174,20 @@ pub(super) fn choose(
         "measuring what computes fastest: {}; this takes some seconds at the first start",
         names.join(", ")
     );
-    let backend = fastest(backends, &Weights::random(spec, 0)?)?;
-    let info = backend.info();
-    tuning.note_choice(key, &info.device, info.precision);
-    Ok(backend)
+    let compared = compare(backends, &Weights::random(spec, 0)?)?;
+    let info = compared.fastest.info();
+    for (failed, error) in &compared.failures {
+        tracing::warn!(
+            "{} in {} is not used: {error}; the next start tries it again",
+            failed.device,
+            failed.precision
+        );
+    }
+    // A failure may pass, for example where another program had the GPU's memory.
+    if compared.failures.is_empty() {
+        tuning.note_choice(key, &info.device, info.precision);
+    }
+    Ok(compared.fastest)
 }
 
 /// What the choice among some backends depends on.
@@ -266,7 +296,7 @@ pub(super) mod tests {
         let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
         let mut tuning = Tuning::default();
         let find = |chosen: usize, choice, tuning: &mut Tuning| {
-            let found = beside_gpu(&all, &all[chosen], choice, tuning, 8);
+            let found = measured_pair(&all, &all[chosen], choice, tuning, 8);
             found.map(|found| found.map(|(gpu, beside)| (gpu.info().class, beside)))
         };
         let auto = PrecisionChoice::Auto;
@@ -289,8 +319,24 @@ pub(super) mod tests {
             find(2, PrecisionChoice::Measure, &mut tuning).expect_err("measured again");
         }
         // Without a GPU there is nothing to measure.
-        let alone = beside_gpu(&all[..1], &all[0], auto, &mut tuning, 8);
+        let alone = measured_pair(&all[..1], &all[0], auto, &mut tuning, 8);
         assert!(alone.unwrap().is_none());
+    }
+
+    #[test]
+    fn a_gpu_that_computes_nothing_is_left_for_the_processor_and_tried_again() {
+        let gpu: Arc<dyn Backend> =
+            Arc::new(Named(BackendInfo::new("gpu:0", Precision::F32).unwrap()));
+        let processor: Arc<dyn Backend> = Arc::new(CpuBackend::new(Precision::F32).unwrap());
+        let all = vec![processor, gpu];
+        let (auto, mut tuning) = (PrecisionChoice::Auto, Tuning::default());
+        let chosen = choose(all.clone(), auto, &mut tuning, None).unwrap();
+        assert!(chosen.info().is_cpu());
+        for chosen in &all {
+            let pair = beside_gpu(&all, chosen, auto, &mut tuning, 8);
+            assert!(pair.is_none(), "{}", chosen.info().device);
+        }
+        assert_eq!(tuning, Tuning::default(), "nothing is remembered");
     }
 
     #[test]

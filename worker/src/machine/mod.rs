@@ -85,7 +85,7 @@ impl Machine {
         let is_kept = first.info().is_cpu() && unfinished == Some(first.info().class);
         if is_free && compute.pairs && compute.threads.is_none() && !is_kept {
             let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-            pair = beside_gpu(&candidates, &first, compute.precision, tuning, cores)?;
+            pair = beside_gpu(&candidates, &first, compute.precision, tuning, cores);
         }
         if let Some((gpu, _)) = &pair {
             first = Arc::clone(gpu);

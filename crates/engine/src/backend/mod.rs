@@ -4,19 +4,19 @@
 //! weights of a network; of the [`LoadedNetwork`] any number of threads have an
 //! [`Evaluator`] each. Programs choose a backend once and name neither device nor library again.
 
+mod comparison;
+
 use std::fmt;
-use std::num::NonZero;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::thread::available_parallelism;
-use std::time::{Duration, Instant};
 
-use rookery_common::chess::GameHistory;
 use rookery_common::network::NetworkSpec;
 use rookery_common::protocol::jobs::Backend as NumericClass;
 use rookery_model::{ModelError, Weights};
 
-use crate::evaluator::{Batch, Evaluations, Evaluator, EvaluatorError};
+use crate::evaluator::{Evaluator, EvaluatorError};
+
+pub use comparison::{Comparison, compare, fastest, fastest_of};
 
 /// A device as the user asks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -246,97 +246,6 @@ pub trait LoadedNetwork: fmt::Debug + Send + Sync {
     fn evaluator(self: Arc<Self>) -> Box<dyn Evaluator + Send>;
 }
 
-/// Per cent of the time of a more exact precision that another may take to be preferred.
-const WORTH_ROUNDING: u32 = 90;
-/// Rounds of timing: in each, every candidate computes one batch. At least the first number, at most the second, and no
-/// new one after [`TIMING`].
-const ROUNDS: [usize; 2] = [4, 16];
-/// When no new round of timing begins.
-const TIMING: Duration = Duration::from_millis(500);
-/// Positions of the batch by whose time backends are chosen: of each of a processor's threads. A GPU computes those of all
-/// threads in one batch.
-const TIMED_POSITIONS: usize = 32;
-
-/// The fastest of some candidates, the most exact first, by what `compute` takes for each: another has to be clearly
-/// faster. They take turns, so that whatever else keeps the machine busy slows all of them. The caller has computed
-/// once with each before, which chooses kernels and gets memory.
-///
-/// # Errors
-///
-/// That of `compute`.
-pub fn fastest_of<T, E>(
-    candidates: Vec<T>,
-    mut compute: impl FnMut(&mut T) -> Result<(), E>,
-) -> Result<Option<T>, E> {
-    let mut candidates: Vec<(T, Vec<Duration>)> = candidates
-        .into_iter()
-        .map(|one| (one, Vec::new()))
-        .collect();
-    let (begun, [fewest, most]) = (Instant::now(), ROUNDS);
-    for round in 0..most {
-        if candidates.len() < 2 || round >= fewest && begun.elapsed() > TIMING {
-            break;
-        }
-        for (candidate, times) in &mut candidates {
-            let start = Instant::now();
-            compute(candidate)?;
-            times.push(start.elapsed());
-        }
-    }
-    let best = candidates.into_iter().reduce(|best, other| {
-        if is_clearly_faster(&other.1, &best.1) {
-            other
-        } else {
-            best
-        }
-    });
-    Ok(best.map(|(candidate, _)| candidate))
-}
-
-/// The fastest of some backends for a network, the most exact first. A processor computes by one thread here, so a GPU
-/// gets as many times its positions as the processor has threads. One that does not compute the network is left out,
-/// unless it is the first.
-///
-/// # Errors
-///
-/// [`BackendError`] if there is none, or the first does not compute the network.
-pub fn fastest(
-    backends: Vec<Arc<dyn Backend>>,
-    weights: &Weights,
-) -> Result<Arc<dyn Backend>, BackendError> {
-    if let [only] = backends.as_slice() {
-        return Ok(Arc::clone(only));
-    }
-    let spec = weights.spec();
-    let batch_of = |positions: usize| {
-        let mut batch = Batch::new(spec.input, spec.policy.encoding);
-        (0..positions).for_each(|_| batch.push(&GameHistory::default(), &[]));
-        batch
-    };
-    let threads = available_parallelism().map_or(1, NonZero::get);
-    let mut answer = Evaluations::default();
-    let mut candidates = Vec::new();
-    for backend in backends {
-        let share = if backend.info().is_cpu() { 1 } else { threads };
-        let batch = batch_of(TIMED_POSITIONS * share);
-        let ready = backend.load(weights).and_then(|network| {
-            let mut evaluator = network.evaluator();
-            evaluator.evaluate(&batch, &mut answer)?;
-            Ok(evaluator)
-        });
-        match ready {
-            Ok(evaluator) => candidates.push((backend, evaluator, batch)),
-            Err(error) if candidates.is_empty() => return Err(error),
-            Err(_) => {}
-        }
-    }
-    let best = fastest_of(candidates, |(_, evaluator, batch)| {
-        evaluator.evaluate(batch, &mut answer)
-    })?;
-    let none = || BackendError::Failed("there is no backend to choose from".to_owned());
-    best.map(|(backend, ..)| backend).ok_or_else(none)
-}
-
 impl From<EvaluatorError> for BackendError {
     fn from(error: EvaluatorError) -> Self {
         Self::Failed(error.to_string())
@@ -349,44 +258,9 @@ impl From<ModelError> for BackendError {
     }
 }
 
-/// Whether others than the more exact precision are faster by enough, by their times in the same rounds: the shortest
-/// tells how fast a machine is that does nothing else, and three rounds of four tell that this was no accident.
-fn is_clearly_faster(other: &[Duration], exact: &[Duration]) -> bool {
-    let shortest = |times: &[Duration]| times.iter().min().copied().unwrap_or(Duration::MAX);
-    let limit = |exact: Duration| exact.saturating_mul(WORTH_ROUNDING) / 100;
-    let won = other
-        .iter()
-        .zip(exact)
-        .filter(|(other, exact)| other < exact);
-    shortest(other) < limit(shortest(exact)) && 4 * won.count() >= 3 * exact.len()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn times<const N: usize>(milliseconds: [u64; N]) -> [Duration; N] {
-        milliseconds.map(Duration::from_millis)
-    }
-
-    #[test]
-    fn another_precision_is_worth_it_only_if_it_is_clearly_faster() {
-        let exact = times([100, 110, 100, 130]);
-        assert!(is_clearly_faster(&times([80, 85, 80, 90]), &exact));
-        assert!(
-            !is_clearly_faster(&times([95, 95, 95, 95]), &exact),
-            "too little"
-        );
-        assert!(
-            !is_clearly_faster(&times([80, 120, 130, 140]), &exact),
-            "one quiet moment"
-        );
-        // Another program slowed one round of both, and one of the faster.
-        assert!(is_clearly_faster(
-            &times([80, 300, 81, 82]),
-            &times([100, 110, 400, 101])
-        ));
-    }
 
     #[test]
     fn devices_are_read_as_they_are_written() {
