@@ -33,10 +33,9 @@ async fn pause(
     // Listened to anew each time, so that wishes of the time before do not count.
     listen(Signal::TSTP)?.recv().await;
     let mut wish_to_go_on = listen(Signal::CONT)?;
-    tracing::info!(
-        "pausing: games stay in memory, {} is free for other programs; `fg` (SIGCONT) resumes",
-        devices.names()
-    );
+    tracing::info!("pausing: games stay in memory; `fg` (SIGCONT) resumes");
+    // A thread may wait until its GPU has idled for its share.
+    let _skipped = devices.skip_rests();
     let paused = tokio::select! {
         paused = let_go(pause_handle.pause(), Arc::clone(devices)) => paused,
         _ = wish_to_go_on.recv() => None,
@@ -60,8 +59,15 @@ fn listen(wish: Signal) -> std::io::Result<unix::Signal> {
 /// Waits until all threads are paused, and gives back what their networks took.
 async fn let_go(paused: Paused, devices: Arc<DevicePool>) -> Option<Paused> {
     let work = move || {
-        if paused.wait(PATIENCE) {
-            devices.release_memory();
+        let (names, seconds) = (devices.names(), PATIENCE.as_secs());
+        let are_all_paused = paused.wait(PATIENCE);
+        devices.release_memory();
+        if are_all_paused {
+            tracing::info!("{names} is free for other programs");
+        } else {
+            tracing::warn!(
+                "a batch takes longer than {seconds} s: some networks stay in the memory of {names} during this pause"
+            );
         }
         paused
     };

@@ -9,31 +9,27 @@
 //! computes one network wrongly is passed over for that network. A lost device is opened anew once, and left the second
 //! time. Failover never goes to less exact numbers, so that the numeric class of jobs in hand stays true.
 
-use std::collections::HashSet;
+mod duty_cycle;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use rookery_common::ids::ContentHash;
 use rookery_engine::{Backend, BackendError, BackendInfo, Precision};
 
+use duty_cycle::DutyCycle;
+
 /// The devices of this worker.
 #[derive(Debug)]
 pub struct DevicePool {
-    lanes: Vec<Lane>,
+    /// The device of each lane, by name.
+    lanes: Vec<String>,
     /// The numbers in which the lanes compute while nothing fails.
     precision: Precision,
-    /// Share of the time for which GPUs compute at most, above 0 and at most 1.
-    gpu_share: f64,
+    /// Of the devices that have to idle for a share of the time, by name.
+    duty_cycles: HashMap<String, DutyCycle>,
     state: Mutex<State>,
-}
-
-/// A device with the threads that begin with it.
-#[derive(Debug)]
-struct Lane {
-    device: String,
-    /// Held by the thread whose batch the device computes, where it has to idle in between.
-    turn: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -57,17 +53,18 @@ impl DevicePool {
     /// A pool whose lanes begin with the first so many of `backends`, which have one precision. The others, of which those in
     /// other numbers have to be exact, take their places where they fail. GPUs compute for at most `gpu_share` of the time.
     pub fn new(backends: Vec<Arc<dyn Backend>>, lanes: usize, gpu_share: f64) -> Self {
-        let first = backends.iter().take(lanes);
-        let lane = |backend: &Arc<dyn Backend>| Lane {
-            device: backend.info().device.clone(),
-            turn: Mutex::default(),
-        };
+        let device = |backend: &Arc<dyn Backend>| backend.info().device.clone();
+        let resting = backends
+            .iter()
+            .filter(|one| gpu_share < 1.0 && !one.info().is_cpu());
         Self {
-            lanes: first.map(lane).collect(),
+            lanes: backends.iter().take(lanes).map(device).collect(),
             precision: backends
                 .first()
                 .map_or(Precision::F32, |backend| backend.info().precision),
-            gpu_share,
+            duty_cycles: resting
+                .map(|one| (device(one), DutyCycle::new(gpu_share)))
+                .collect(),
             state: Mutex::new(State {
                 backends,
                 refused: HashSet::new(),
@@ -208,17 +205,20 @@ impl DevicePool {
         Ok(())
     }
 
-    /// Lets a lane's device compute. A GPU that has to be idle for a share of the time is so afterwards, and threads take
-    /// turns there.
+    /// Lets a lane's device compute. A GPU that has to be idle for a share of the time is so before its next batch, and
+    /// threads take turns there, of whichever lane they are.
     pub fn take_turn<T>(&self, lane: usize, compute: impl FnOnce() -> T) -> T {
-        if self.gpu_share >= 1.0 || self.info(lane).is_cpu() {
-            return compute();
+        match self.duty_cycles.get(&self.info(lane).device) {
+            Some(duty_cycle) => duty_cycle.compute(compute),
+            None => compute(),
         }
-        let _turn = self.lanes[lane].turn.lock();
-        let begun = Instant::now();
-        let done = compute();
-        std::thread::sleep(idle_after(begun.elapsed(), self.gpu_share));
-        done
+    }
+
+    /// Lets threads go on that wait until a GPU has idled, until the guard is dropped.
+    #[must_use = "devices idle again when this is dropped"]
+    pub fn skip_rests(self: &Arc<Self>) -> SkippedRests {
+        self.duty_cycles.values().for_each(DutyCycle::skip_rests);
+        SkippedRests(Arc::clone(self))
     }
 
     /// Gives back, for other programs, the memory that the devices keep for later.
@@ -236,7 +236,7 @@ impl DevicePool {
     ) -> &'a Arc<dyn Backend> {
         let rank = |backend: &&Arc<dyn Backend>| {
             let info = backend.info();
-            let is_own = info.device == self.lanes[lane].device;
+            let is_own = info.device == self.lanes[lane];
             (!is_own, info.is_cpu(), info.precision != self.precision)
         };
         let best = state.candidates(network).min_by_key(rank);
@@ -268,9 +268,15 @@ impl State {
     }
 }
 
-/// How long a device idles after it was busy.
-fn idle_after(busy: Duration, share: f64) -> Duration {
-    busy.mul_f64(1.0 / share - 1.0)
+/// Devices that do not idle until this is dropped, so that threads soon end the batches that they are at.
+#[derive(Debug)]
+pub struct SkippedRests(Arc<DevicePool>);
+
+impl Drop for SkippedRests {
+    fn drop(&mut self) {
+        let duty_cycles = self.0.duty_cycles.values();
+        duty_cycles.for_each(DutyCycle::rest_again);
+    }
 }
 
 #[cfg(test)]
@@ -354,14 +360,23 @@ mod tests {
     }
 
     #[test]
-    fn a_gpu_idles_in_proportion() {
-        let busy = Duration::from_millis(30);
-        for (share, idle) in [(1.0, 0), (0.75, 10), (0.5, 30), (0.1, 270)] {
-            let found = idle_after(busy, share).as_secs_f64();
-            assert!(
-                (found - f64::from(idle) / 1e3).abs() < 1e-6,
-                "{share}: {found}"
-            );
-        }
+    fn lanes_whose_device_is_lost_share_the_turns_of_the_next_one() {
+        let gpus = ["gpu:0", "gpu:1"].map(Broken::new);
+        let backends: Vec<Arc<dyn Backend>> = gpus.iter().map(|gpu| Arc::clone(gpu) as _).collect();
+        let pool = DevicePool::new(backends.clone(), 2, 0.5);
+        // Nothing idles meanwhile, as a test does not wait.
+        let pool = Arc::new(pool);
+        let _skipped = pool.skip_rests();
+        let is_free = |lane| {
+            let duty_cycle = &pool.duty_cycles[&pool.info(lane).device];
+            !duty_cycle.is_busy()
+        };
+        assert!(pool.take_turn(0, || is_free(1)), "they are two devices");
+        gpus[1].is_lost.store(true, Ordering::SeqCst);
+        let network = ContentHash::of(&[1]);
+        pool.report_failure(1, &backends[1], network, failure())
+            .unwrap();
+        assert!(!pool.take_turn(0, || is_free(1)), "they are one device");
+        assert!(!pool.take_turn(1, || is_free(0)));
     }
 }
