@@ -47,7 +47,7 @@ pub(super) fn serve(socket: &Arc<TcpStream>, shared: &Arc<Shared>, number: u64) 
         return refuse(&mut writer, ConnectionError::Refused(why));
     };
     let slot = Arc::new(slot);
-    let info = shared.backend.info();
+    let info = shared.networks.device().info();
     let welcome = Reply::Welcome(Offer {
         device: info.device.clone(),
         precision: info.precision.name().to_owned(),
@@ -234,7 +234,7 @@ impl Client<'_> {
             });
             return Ok(None);
         }
-        if let Some(known) = self.shared.networks.find(hash) {
+        if let Some(known) = self.shared.networks.device().find(hash) {
             self.ready(known);
             return Ok(None);
         }
@@ -321,8 +321,9 @@ mod tests {
     use rookery_engine::Precision;
 
     use super::*;
+    use crate::server::device::Device;
     use crate::server::networks::Networks;
-    use crate::server::{Counters, ServerOptions};
+    use crate::server::{Counters, OpenConnections, ServerOptions};
     use crate::tests::{LONG, eventually};
 
     /// A server that allows a client no network, so that each request for one is answered by a failure.
@@ -332,14 +333,15 @@ mod tests {
         options.limits.networks_of_client = 0;
         let counters = Arc::<Counters>::default();
         let (offered, counting) = (options.clone(), Arc::clone(&counters));
-        let networks = Networks::new(backend.clone(), NonZeroUsize::MIN, offered, counting);
+        let open = Arc::<Mutex<OpenConnections>>::default();
+        let device = Device::new(backend, Arc::clone(&open), options.reopen_pause);
+        let networks = Networks::new(device, NonZeroUsize::MIN, offered, counting);
         Shared {
-            backend,
             networks,
             options,
             counters,
             clients: Arc::default(),
-            open: Mutex::default(),
+            open,
             is_stopped: AtomicBool::new(false),
         }
     }

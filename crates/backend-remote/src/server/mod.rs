@@ -2,6 +2,7 @@
 
 mod budget;
 mod connection;
+mod device;
 mod networks;
 mod queue;
 
@@ -19,6 +20,7 @@ use rookery_engine::Backend;
 use rookery_tls::ServerCertificate;
 
 use crate::token::DeviceToken;
+use device::Device;
 use networks::Networks;
 
 /// How a device is offered.
@@ -30,6 +32,8 @@ pub struct ServerOptions {
     pub certificate: Option<ServerCertificate>,
     /// How long a batch that is not full waits for those of other clients.
     pub gather: Duration,
+    /// Between two attempts to open a lost device anew.
+    pub reopen_pause: Duration,
     /// What clients may take.
     pub limits: Limits,
 }
@@ -40,6 +44,7 @@ impl Default for ServerOptions {
             token: None,
             certificate: None,
             gather: Duration::from_millis(1),
+            reopen_pause: Duration::from_secs(60),
             limits: Limits::default(),
         }
     }
@@ -124,12 +129,11 @@ pub struct Server {
 /// What all connections share.
 #[derive(Debug)]
 struct Shared {
-    backend: Arc<dyn Backend>,
     networks: Networks,
     options: ServerOptions,
     counters: Arc<Counters>,
     clients: Arc<AtomicUsize>,
-    open: Mutex<OpenConnections>,
+    open: Arc<Mutex<OpenConnections>>,
     is_stopped: AtomicBool,
 }
 
@@ -166,6 +170,12 @@ impl OpenConnections {
     fn remove(&mut self, number: u64) {
         self.has_greeted(number);
         self.streams.remove(&number);
+    }
+
+    fn close_all(&self) {
+        for stream in self.streams.values() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
     }
 }
 
@@ -219,19 +229,15 @@ impl Server {
             return Err(ServerError::NeedsToken(address));
         }
         let counters = Arc::new(Counters::default());
-        let networks = Networks::new(
-            Arc::clone(&backend),
-            threads,
-            options.clone(),
-            Arc::clone(&counters),
-        );
+        let open = Arc::<Mutex<OpenConnections>>::default();
+        let device = Device::new(backend, Arc::clone(&open), options.reopen_pause);
+        let networks = Networks::new(device, threads, options.clone(), Arc::clone(&counters));
         let shared = Arc::new(Shared {
-            backend,
             networks,
             options,
             counters,
             clients: Arc::default(),
-            open: Mutex::default(),
+            open,
             is_stopped: AtomicBool::new(false),
         });
         let accepting = thread::Builder::new().name("device-accept".to_owned());
@@ -258,7 +264,7 @@ impl Server {
         } = &*self.shared;
         Statistics {
             clients: clients.load(Relaxed),
-            waiting: self.shared.networks.waiting(),
+            waiting: self.shared.networks.device().waiting(),
             batches: counters.batches.load(Relaxed),
             positions: counters.positions.load(Relaxed),
         }
@@ -281,13 +287,9 @@ impl Drop for Server {
         if let Some(accepting) = self.accepting.take().filter(|_| woken.is_ok()) {
             let _ = accepting.join();
         }
-        for stream in self.shared.open.lock().streams.values() {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
+        self.shared.open.lock().close_all();
     }
 }
-
-impl Shared {}
 
 /// Accepts connections until the server is dropped.
 fn accept(listener: &TcpListener, shared: &Arc<Shared>) {

@@ -3,14 +3,15 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::file::MAX_FILE_BYTES;
-use rookery_engine::{Backend, BackendError, LoadedNetwork, ParallelEvaluator};
+use rookery_engine::{Backend, BackendError, EvaluatorError, LoadedNetwork, ParallelEvaluator};
 use rookery_model::Weights;
 
+use super::device::Device;
 use super::queue::{CloseAtEnd, Queue};
 use super::{Counters, ServerOptions};
 
@@ -26,6 +27,20 @@ const MAX_UPLOADING: usize = 2 * MAX_FILE_BYTES as usize;
 pub(super) struct ServedNetwork {
     pub(super) network: Arc<dyn LoadedNetwork>,
     pub(super) queue: Arc<Queue>,
+    /// Where it is.
+    pub(super) backend: Arc<dyn Backend>,
+    batchers: Vec<JoinHandle<()>>,
+}
+
+impl ServedNetwork {
+    /// Waits for the end of its threads, which have memory of the device.
+    pub(super) fn unload(mut self) {
+        self.queue.close();
+        for batcher in std::mem::take(&mut self.batchers) {
+            // One that has panicked has no memory any more either.
+            let _ = batcher.join();
+        }
+    }
 }
 
 impl Drop for ServedNetwork {
@@ -39,7 +54,7 @@ impl Drop for ServedNetwork {
 pub(super) struct UsedNetwork(Arc<ServedNetwork>);
 
 impl UsedNetwork {
-    fn new(served: Arc<ServedNetwork>) -> Self {
+    pub(super) fn new(served: Arc<ServedNetwork>) -> Self {
         served.queue.client_came();
         Self(served)
     }
@@ -58,45 +73,38 @@ impl Drop for UsedNetwork {
 /// The networks of a server.
 #[derive(Debug)]
 pub(super) struct Networks {
-    backend: Arc<dyn Backend>,
+    device: Arc<Device>,
     threads: NonZeroUsize,
     options: ServerOptions,
     counters: Arc<Counters>,
-    /// The last used ones at the end.
-    loaded: Mutex<Vec<(ContentHash, Arc<ServedNetwork>)>>,
     loading: Mutex<()>,
     uploading: AtomicUsize,
 }
 
 impl Networks {
     pub(super) fn new(
-        backend: Arc<dyn Backend>,
+        device: Device,
         threads: NonZeroUsize,
         options: ServerOptions,
         counters: Arc<Counters>,
     ) -> Self {
         Self {
-            backend,
+            device: Arc::new(device),
             threads,
             options,
             counters,
-            loaded: Mutex::default(),
             loading: Mutex::default(),
             uploading: AtomicUsize::new(0),
         }
     }
 
-    /// The network, if it is loaded.
-    pub(super) fn find(&self, hash: ContentHash) -> Option<UsedNetwork> {
-        let mut loaded = self.loaded.lock();
-        let place = loaded.iter().position(|(known, _)| *known == hash)?;
-        let found = loaded.remove(place);
-        let used = UsedNetwork::new(Arc::clone(&found.1));
-        loaded.push(found);
-        Some(used)
+    /// What computes them.
+    pub(super) fn device(&self) -> &Device {
+        &self.device
     }
 
-    /// Loads a network from its file's bytes, which must have the hash. One is loaded at a time.
+    /// Loads a network from its file's bytes, which must have the hash. One is loaded at a time. If the device is lost,
+    /// all connections are closed before the error is returned.
     pub(super) fn load(
         &self,
         hash: ContentHash,
@@ -109,51 +117,72 @@ impl Networks {
         }
         let (_, weights) = Weights::from_bytes(bytes)?;
         let _turn = self.loading.lock();
-        if let Some(known) = self.find(hash) {
+        if let Some(known) = self.device.find(hash) {
             return Ok(known);
         }
         self.make_room()?;
-        let served = Arc::new(self.start(&self.backend.load(&weights)?)?);
+        let backend = self.device.backend();
+        let served = self
+            .load_evicting(&*backend, &weights)
+            .and_then(|network| self.start(&backend, &network))
+            .inspect_err(|error| {
+                self.device.recover(&backend, error);
+            })?;
         tracing::info!(
             "network {} ({}) is loaded",
             hash.short(),
             weights.spec().shape()
         );
-        let used = UsedNetwork::new(Arc::clone(&served));
-        self.loaded.lock().push((hash, served));
-        Ok(used)
+        Ok(self.device.add(hash, served))
     }
 
     /// Drops the networks that were not used for longest until there is room for one more.
     fn make_room(&self) -> Result<(), BackendError> {
         let most = self.options.limits.networks;
-        let mut loaded = self.loaded.lock();
-        while loaded.len() >= most {
-            let unused = loaded
-                .iter()
-                .position(|(_, served)| Arc::strong_count(served) == 1);
-            let Some(unused) = unused else {
+        while self.device.networks() >= most {
+            if !self.device.drop_unused() {
                 let what = format!("the device serves {most} networks already, all of them in use");
                 return Err(BackendError::OutOfMemory(what));
-            };
-            loaded.remove(unused);
+            }
         }
         Ok(())
     }
 
+    /// Loads a network. Those that were not used for longest give it their memory.
+    fn load_evicting(
+        &self,
+        backend: &dyn Backend,
+        weights: &Weights,
+    ) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
+        loop {
+            match backend.load(weights) {
+                Err(BackendError::OutOfMemory(_)) if self.device.drop_unused() => {
+                    backend.release_memory();
+                }
+                loaded => return loaded,
+            }
+        }
+    }
+
     /// On a processor one thread shares out each batch among all; on a GPU each has batches of its own, so that one is
     /// prepared while another is computed.
-    fn start(&self, network: &Arc<dyn LoadedNetwork>) -> Result<ServedNetwork, BackendError> {
-        let is_cpu = self.backend.info().is_cpu();
+    fn start(
+        &self,
+        backend: &Arc<dyn Backend>,
+        network: &Arc<dyn LoadedNetwork>,
+    ) -> Result<ServedNetwork, BackendError> {
+        let is_cpu = backend.info().is_cpu();
         let (full, batchers) = if is_cpu {
             (CPU_POSITIONS * self.threads.get(), 1)
         } else {
             (GPU_POSITIONS, self.threads.get())
         };
         let queue = Arc::new(Queue::new(full, self.options.gather));
-        let served = ServedNetwork {
+        let mut served = ServedNetwork {
             queue: Arc::clone(&queue),
             network: Arc::clone(network),
+            backend: Arc::clone(backend),
+            batchers: Vec::new(),
         };
         let failed = |error| BackendError::Failed(format!("no thread can be started: {error}"));
         for _ in 0..batchers {
@@ -163,20 +192,17 @@ impl Networks {
                 Arc::clone(network).evaluator()
             };
             let (queue, counters) = (CloseAtEnd(Arc::clone(&queue)), Arc::clone(&self.counters));
-            let work = move || queue.0.serve(evaluator, &counters);
+            // The device has the network, and so this thread.
+            let (device, backend) = (Arc::downgrade(&self.device), Arc::clone(backend));
+            let is_lost = move |error: &EvaluatorError| {
+                let device = device.upgrade();
+                device.is_some_and(|device| device.recover(&backend, error))
+            };
+            let work = move || queue.0.serve(evaluator, &counters, is_lost);
             let thread = thread::Builder::new().name("batcher".to_owned());
-            thread.spawn(work).map_err(failed)?;
+            served.batchers.push(thread.spawn(work).map_err(failed)?);
         }
         Ok(served)
-    }
-
-    /// Batches that wait, of all networks.
-    pub(super) fn waiting(&self) -> usize {
-        self.loaded
-            .lock()
-            .iter()
-            .map(|(_, served)| served.queue.len())
-            .sum()
     }
 
     /// An upload that has received nothing yet.

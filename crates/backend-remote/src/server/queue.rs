@@ -163,8 +163,14 @@ impl Queue {
         true
     }
 
-    /// Evaluates what comes until the queue is closed.
-    pub(super) fn serve(&self, mut evaluator: Box<dyn Evaluator + Send>, counters: &Counters) {
+    /// Evaluates what comes until the queue is closed. `is_lost` says whether an error means that the device is lost;
+    /// all connections are closed then.
+    pub(super) fn serve(
+        &self,
+        mut evaluator: Box<dyn Evaluator + Send>,
+        counters: &Counters,
+        is_lost: impl Fn(&EvaluatorError) -> bool,
+    ) {
         let mut merged = Batch::new(evaluator.input(), evaluator.policy());
         let mut evaluations = Evaluations::default();
         let mut taken = Vec::new();
@@ -175,11 +181,16 @@ impl Queue {
             }
             match evaluator.evaluate(&merged, &mut evaluations) {
                 Ok(()) => counters.count(merged.len()),
+                // Nobody waits for the answers any more.
+                Err(error) if is_lost(&error) => {
+                    taken.clear();
+                    continue;
+                }
                 Err(error) if taken.len() > 1 => {
                     tracing::warn!("{error}; its {} batches are tried alone", taken.len());
                     taken
                         .drain(..)
-                        .for_each(|one| alone(one, &mut *evaluator, counters));
+                        .for_each(|one| alone(one, &mut *evaluator, counters, &is_lost));
                     continue;
                 }
                 Err(error) => {
@@ -199,13 +210,19 @@ impl Queue {
 }
 
 /// Evaluates one batch by itself, so that what is wrong with another does it no harm.
-fn alone(mut one: WaitingBatch, evaluator: &mut dyn Evaluator, counters: &Counters) {
+fn alone(
+    mut one: WaitingBatch,
+    evaluator: &mut dyn Evaluator,
+    counters: &Counters,
+    is_lost: impl Fn(&EvaluatorError) -> bool,
+) {
     let mut evaluations = Evaluations::default();
     match evaluator.evaluate(&one.batch, &mut evaluations) {
         Ok(()) => {
             counters.count(one.batch.len());
             one.succeed(&evaluations.values, &evaluations.logits);
         }
+        Err(error) if is_lost(&error) => {}
         Err(error) => one.fail(&error),
     }
 }

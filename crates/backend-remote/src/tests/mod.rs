@@ -3,6 +3,7 @@
 mod clients;
 mod hostile;
 mod outages;
+mod shortages;
 mod tls;
 
 use std::io::Write as _;
