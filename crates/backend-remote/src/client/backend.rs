@@ -169,7 +169,7 @@ impl Backend for RemoteBackend {
             remote: Arc::clone(&self.0),
             spec: weights.spec().clone(),
             file,
-            place: Mutex::new(None),
+            placement: Mutex::default(),
             replacement: Mutex::new(None),
         };
         match network.place() {
@@ -309,9 +309,23 @@ pub(super) struct RemoteNetwork {
     hash: ContentHash,
     /// What a server gets that does not have the network.
     file: Vec<u8>,
-    place: Mutex<Option<Place>>,
+    placement: Mutex<Placement>,
     /// The network on the next device.
     replacement: Mutex<Option<Arc<dyn LoadedNetwork>>>,
+}
+
+#[derive(Debug, Default)]
+struct Placement {
+    place: Option<Place>,
+    refusal: Option<Refusal>,
+}
+
+/// The device has no room for the network now.
+#[derive(Debug)]
+struct Refusal {
+    why: String,
+    /// When it is asked again: it gets the whole file then.
+    next_attempt: Instant,
 }
 
 /// Where the network is.
@@ -323,12 +337,20 @@ pub(super) struct Place {
 }
 
 impl RemoteNetwork {
-    /// Where the network is; it is brought there if the server is another one than before.
+    /// Where the network is; it is brought there if the server is another one than before. A device that has no room for
+    /// it is asked again later.
     pub(super) fn place(&self) -> Result<Place, NetworkError> {
-        let mut place = self.place.lock();
+        let mut placement = self.placement.lock();
+        let now = Instant::now();
+        if let Some(refusal) = &placement.refusal
+            && now < refusal.next_attempt
+        {
+            let (passing, why) = (true, refusal.why.clone());
+            return Err(NetworkError::Failed { passing, why });
+        }
         loop {
             let link = self.remote.link().map_err(NetworkError::Lost)?;
-            if let Some(place) = &*place
+            if let Some(place) = &placement.place
                 && Arc::ptr_eq(&place.link, &link)
             {
                 return Ok(place.clone());
@@ -340,12 +362,30 @@ impl RemoteNetwork {
                         network,
                         precision,
                     };
-                    *place = Some(new.clone());
+                    placement.refusal = None;
+                    placement.place = Some(new.clone());
                     return Ok(new);
                 }
                 Err(NetworkError::Lost(why)) => tracing::debug!("{}: {why}", self.remote.address()),
-                Err(error) => return Err(error),
+                Err(error) => {
+                    if let NetworkError::Failed { passing: true, why } = &error {
+                        placement.refusal = Some(self.refusal(why.clone()));
+                    }
+                    return Err(error);
+                }
             }
+        }
+    }
+
+    fn refusal(&self, why: String) -> Refusal {
+        let (hash, seconds) = (self.hash.short(), REPLACED_PAUSE.as_secs());
+        tracing::warn!(
+            "{} has no room for network {hash}: {why}; the next try is in {seconds} s",
+            self.remote.address()
+        );
+        Refusal {
+            why,
+            next_attempt: Instant::now() + REPLACED_PAUSE,
         }
     }
 
@@ -370,8 +410,7 @@ impl RemoteNetwork {
 
 impl Drop for RemoteNetwork {
     fn drop(&mut self) {
-        let place = self.place.get_mut();
-        if let Some(place) = place {
+        if let Some(place) = &self.placement.get_mut().place {
             place.link.release(place.network);
         }
     }
@@ -383,8 +422,8 @@ impl LoadedNetwork for RemoteNetwork {
     }
 
     fn precision(&self) -> Precision {
-        let place = self.place.lock();
-        let precision = place.as_ref().map(|place| place.precision);
+        let placement = self.placement.lock();
+        let precision = placement.place.as_ref().map(|place| place.precision);
         precision.unwrap_or(self.remote.info.precision)
     }
 

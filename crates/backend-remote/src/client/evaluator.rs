@@ -69,7 +69,9 @@ impl Evaluator for RemoteEvaluator {
         loop {
             let place = match self.network.place() {
                 Ok(place) => place,
-                Err(NetworkError::Lost(_)) => return self.replace(batch, answer),
+                Err(NetworkError::Lost(_) | NetworkError::Failed { passing: true, .. }) => {
+                    return self.replace(batch, answer);
+                }
                 Err(NetworkError::Failed { why, .. }) => return Err(self.error(&why)),
             };
             match ask(&place, batch, answer) {

@@ -228,10 +228,8 @@ impl Client<'_> {
         let most = self.shared.options.limits.networks_of_client;
         if self.networks.len() >= most {
             let why = format!("a client may use {most} networks at once");
-            self.answer(&Reply::Failed {
-                passing: false,
-                why,
-            });
+            // Until it gives one back.
+            self.answer(&Reply::Failed { passing: true, why });
             return Ok(None);
         }
         if let Some(known) = self.shared.networks.device().find(hash) {

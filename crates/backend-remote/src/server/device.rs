@@ -140,8 +140,8 @@ impl Device {
                 }
                 state.reopened = Some(Instant::now());
             }
-            state.networks.clear();
             self.connections.lock().close_all();
+            state.networks.clear();
         }
         true
     }

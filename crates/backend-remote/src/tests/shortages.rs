@@ -214,3 +214,22 @@ fn unused_networks_give_their_memory_to_one_for_which_there_is_none() {
     assert!(matches!(error, BackendError::OutOfMemory(_)), "{error}");
     check(&second, &weights(2));
 }
+
+#[test]
+fn a_client_whose_place_was_taken_while_the_server_was_gone_computes_itself() {
+    let mut options = ServerOptions::default();
+    options.limits.networks = 1;
+    let server = serve(cpu(), options.clone());
+    let own_address = server.address();
+    let remote = open(&address(&server), None, LONG).unwrap();
+    let [own, others] = [1, 2].map(weights);
+    let network = remote.load(&own).unwrap();
+    drop(server);
+    let listener = TcpListener::bind(own_address).unwrap();
+    let second = Server::start(listener, cpu(), NonZeroUsize::MIN, options).unwrap();
+    let other = connect(&second);
+    let other_network = other.load(&others).unwrap();
+    check(&network, &own);
+    assert_eq!(second.statistics().positions, 0, "it has no room");
+    check(&other_network, &others);
+}
