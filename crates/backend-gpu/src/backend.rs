@@ -16,6 +16,7 @@ use crate::evaluator::GpuEvaluator;
 use crate::gpu::{Checks, Gpu};
 use crate::kernel::Storage;
 use crate::layers::Planner;
+use crate::matrix_choice::MatrixChoice;
 use crate::network::GpuNetwork;
 use crate::submission_bound::{LONGEST, MOST_POSITIONS};
 use crate::tuning::KernelTuner;
@@ -137,8 +138,15 @@ impl Backend for GpuBackend {
         &self.info
     }
 
+    /// With whether kernels may use matrices, where the user has decided otherwise than the program would.
     fn hardware(&self) -> String {
-        self.gpu.adapter.to_string()
+        let adapter = &self.gpu.adapter;
+        let usual = MatrixChoice::Auto.tile(adapter);
+        match self.tuner.matrices.tile(adapter) {
+            tile if tile == usual => adapter.to_string(),
+            Some(_) => format!("{adapter} with matrices"),
+            None => format!("{adapter} without matrices"),
+        }
     }
 
     fn load(&self, weights: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError> {

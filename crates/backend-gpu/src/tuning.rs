@@ -60,6 +60,9 @@ pub struct TunedKernels {
     driver: String,
     precision: String,
     network: NetworkSpec,
+    /// Rows and columns of the matrices that kernels could use.
+    #[serde(default)]
+    matrix_tile: Option<u32>,
     chosen: TowerPath,
     /// How fast that was, with one batch at a time.
     evals_per_s: f64,
@@ -150,12 +153,16 @@ impl KernelTuner {
         let Some(results) = wanted.filter(|_| variants.len() > 1) else {
             return load(variants[0]);
         };
+        let have_matrices = variants
+            .iter()
+            .any(|path| matches!(path, TowerPath::Matrices(_)));
         let mut tuned = results.tuned.lock();
         let mut kernels = TunedKernels {
             adapter: adapter.name.clone(),
             driver: adapter.driver.clone(),
             precision: storage.precision().name().to_owned(),
             network: computed_part(spec),
+            matrix_tile: self.matrices.tile(adapter).filter(|_| have_matrices),
             chosen: variants[0],
             evals_per_s: 0.0,
             tried: 0,
@@ -256,7 +263,7 @@ impl TunedKernels {
     fn is_alike(&self, other: &Self) -> bool {
         (&self.adapter, &self.driver, &self.precision)
             == (&other.adapter, &other.driver, &other.precision)
-            && self.network == other.network
+            && (&self.network, self.matrix_tile) == (&other.network, other.matrix_tile)
     }
 }
 

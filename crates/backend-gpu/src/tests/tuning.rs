@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::*;
 use crate::adapter::GpuAdapter;
+use crate::variant::MatrixTiling;
 
 /// A card, as far as tuning knows.
 fn card() -> GpuAdapter {
@@ -71,16 +72,27 @@ fn variants_with_checks_give_the_same_bits() {
 
 /// What a tuner loads for a network on a card.
 fn loaded(tuner: &KernelTuner, adapter: &GpuAdapter, spec: &NetworkSpec) -> Vec<TowerPath> {
+    loaded_of(&[FUSED, LAYERED], tuner, adapter, spec)
+}
+
+fn loaded_of(
+    variants: &[TowerPath],
+    tuner: &KernelTuner,
+    adapter: &GpuAdapter,
+    spec: &NetworkSpec,
+) -> Vec<TowerPath> {
     let weights = busy_weights(spec, 1);
     let batch = batch_for(spec, 3, 1);
     let all = RefCell::new(Vec::new());
     let load = |path| -> Result<_, BackendError> {
         all.borrow_mut().push(path);
+        if let TowerPath::Matrices(_) = path {
+            return Err(BackendError::Failed("this card has none".to_owned()));
+        }
         let network = GpuNetwork::new(gpu(), &weights, Storage::F32, path)?;
         Ok(Arc::new(network))
     };
-    let variants = [FUSED, LAYERED];
-    let found = tuner.fastest(adapter, spec, Storage::F32, &variants, &batch, load);
+    let found = tuner.fastest(adapter, spec, Storage::F32, variants, &batch, load);
     found.unwrap();
     all.into_inner()
 }
@@ -132,6 +144,27 @@ fn a_network_is_tuned_once_for_a_gpu_its_driver_and_the_shape() {
     let anew = KernelTuner::anew(path);
     assert_eq!(loaded(&anew, &card, &spec).len(), 2);
     assert_eq!(loaded(&anew, &card, &spec).len(), 1);
+}
+
+#[test]
+fn a_network_is_tuned_once_more_where_kernels_may_use_matrices() {
+    let folder = tempfile::tempdir().unwrap();
+    let tuner = KernelTuner::remembered(folder.path().join("gpu-tuning.json"));
+    let (card, spec) = (
+        GpuAdapter {
+            matrix_tile: Some(16),
+            ..card()
+        },
+        NetworkSpec::resnet(1, 8),
+    );
+    let all = [FUSED, LAYERED, TowerPath::Matrices(MatrixTiling::ALL[0])];
+    for (choice, variants) in [(MatrixChoice::Off, &all[..2]), (MatrixChoice::On, &all[..])] {
+        let tuner = tuner.with_matrices(choice);
+        assert_eq!(loaded_of(variants, &tuner, &card, &spec), variants);
+        // What was tuned is known from then on, beside the other choice.
+        assert_eq!(loaded_of(variants, &tuner, &card, &spec).len(), 1);
+    }
+    assert_eq!(tuner.known(&card).len(), 2);
 }
 
 #[test]
