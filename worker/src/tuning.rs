@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_common::files::write_whole;
 use rookery_engine::Precision;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,9 @@ pub struct Tuning {
 pub struct PrecisionKey {
     /// The processor's model.
     pub processor: String,
+    /// Its cores that this program may use.
+    #[serde(default)]
+    pub cores: usize,
     /// The program's version.
     pub version: String,
     /// The devices to choose from, joined by `+`.
@@ -77,11 +81,19 @@ impl Tuning {
         data_dir.join("tuning.json")
     }
 
-    /// What is kept in a folder. A file that cannot be read is as good as none: the machine can be
-    /// measured again.
+    /// What is kept in a folder. A file that is damaged is not used: the machine can be measured again.
     pub fn load(data_dir: &Path) -> Self {
-        let text = std::fs::read_to_string(Self::path(data_dir)).unwrap_or_default();
-        serde_json::from_str(&text).unwrap_or_default()
+        let path = Self::path(data_dir);
+        let Ok(text) = std::fs::read(&path) else {
+            return Self::default();
+        };
+        serde_json::from_slice(&text).unwrap_or_else(|error| {
+            tracing::warn!(
+                "{} is damaged, so that this machine is measured anew: {error}",
+                path.display()
+            );
+            Self::default()
+        })
     }
 
     /// Keeps it in a folder, which is made if it is missing.
@@ -92,7 +104,7 @@ impl Tuning {
     pub fn save(&self, data_dir: &Path) -> anyhow::Result<()> {
         let path = Self::path(data_dir);
         std::fs::create_dir_all(data_dir)
-            .and_then(|()| std::fs::write(&path, serde_json::to_vec_pretty(self)?))
+            .and_then(|()| write_whole(&path, &serde_json::to_vec_pretty(self)?))
             .with_context(|| format!("cannot write {}", path.display()))
     }
 
@@ -193,6 +205,13 @@ mod tests {
         tuning.save(&folder).unwrap();
         let loaded = Tuning::load(&folder);
         assert_eq!(loaded, tuning);
+        // The file is replaced, and never half written.
+        let before = folder.join("before.json");
+        std::fs::hard_link(Tuning::path(&folder), &before).unwrap();
+        Tuning::default().save(&folder).unwrap();
+        assert_eq!(Tuning::load(&folder), Tuning::default());
+        let before = std::fs::read(before).unwrap();
+        assert_eq!(serde_json::from_slice::<Tuning>(&before).unwrap(), tuning);
         assert_eq!(loaded.games("cpu", "bf16", number(2)), Some(number(128)));
         assert_eq!(loaded.games("cpu", "f32", number(2)), Some(number(32)));
         assert_eq!(loaded.games("cpu", "f32", number(4)), None);
@@ -206,6 +225,7 @@ mod tests {
     fn numbers_are_remembered_for_the_machine_and_program_that_measured_them() {
         let key = |processor: &str, version: &str| PrecisionKey {
             processor: processor.to_owned(),
+            cores: 8,
             version: version.to_owned(),
             device: "cpu".to_owned(),
             network: "2x64".to_owned(),
@@ -222,6 +242,11 @@ mod tests {
         );
         assert_eq!(tuning.choice(&key("c", "1")), None);
         assert_eq!(tuning.choice(&key("a", "2")), None);
+        let fewer_cores = PrecisionKey {
+            cores: 2,
+            ..key("a", "1")
+        };
+        assert_eq!(tuning.choice(&fewer_cores), None);
         tuning.note_choice(key("a", "2"), "cpu", Precision::F32);
         assert_eq!(tuning.choice(&key("b", "1")), None, "an older program's");
         // What an older program has kept names no device beside the key's.

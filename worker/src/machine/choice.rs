@@ -1,6 +1,8 @@
 //! Which backends compute: the fastest of what the devices offer, measured once and remembered.
 
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use rookery_backend_cpu::CpuBackend;
 use rookery_common::network::NetworkSpec;
@@ -194,6 +196,7 @@ pub(super) fn choose(
 fn timing_key(backends: &[Arc<dyn Backend>], timed: &NetworkSpec) -> PrecisionKey {
     PrecisionKey {
         processor: processor_model(),
+        cores: available_parallelism().map_or(1, NonZero::get),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         device: names_of(backends),
         network: timed.shape(),
@@ -239,28 +242,26 @@ pub(super) mod tests {
 
     #[test]
     fn a_backend_is_chosen_once_and_an_unfinished_job_keeps_its_own() {
-        let choose = |choice, tuning: &mut Tuning, unfinished| {
-            let named = |device: &str, precision| -> Arc<dyn Backend> {
-                Arc::new(Named(BackendInfo::new(device, precision).unwrap()))
-            };
-            let all = vec![
+        let named = |device: &str, precision| -> Arc<dyn Backend> {
+            Arc::new(Named(BackendInfo::new(device, precision).unwrap()))
+        };
+        let all = || {
+            vec![
                 named("cpu", Precision::F32),
                 named("gpu:0", Precision::F32),
                 named("cpu", Precision::Bf16),
                 named("gpu:0", Precision::F16),
-            ];
-            let chosen = super::choose(all, choice, tuning, unfinished);
+            ]
+        };
+        let choose = |choice, tuning: &mut Tuning, unfinished| {
+            let chosen = super::choose(all(), choice, tuning, unfinished);
             chosen.map(|backend| backend.info().class)
         };
         let auto = PrecisionChoice::Auto;
         let mut tuning = Tuning::default();
         choose(auto, &mut tuning, None).expect_err("measured");
-        let key = PrecisionKey {
-            processor: processor_model(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            device: "cpu+gpu:0".to_owned(),
-            network: "2x64".to_owned(),
-        };
+        let key = timing_key(&all(), &NetworkSpec::resnet(2, 64));
+        assert_eq!(key.device, "cpu+gpu:0");
         // What is remembered wins over what a measurement would say.
         for (device, precision, class) in [
             ("gpu:0", Precision::F32, NumericClass::GpuF32),
