@@ -65,16 +65,16 @@ struct Group<'a> {
     batch: usize,
 }
 
-/// Measures whether the processor, which has this many cores, gains beside a GPU on a network. `is_gpu_faster`: which of
-/// them computes alone otherwise.
+/// Measures whether the processor, which has this many cores, gains beside a GPU, which computes for `gpu_share` of the
+/// time, on a network. `alone` is which of them computes alone otherwise.
 ///
 /// # Errors
 ///
 /// [`BackendError`] if one of them does not compute the network.
 pub fn measure(
-    gpu: &Arc<dyn Backend>,
-    processor: &Arc<dyn Backend>,
-    is_gpu_faster: bool,
+    [gpu, processor]: [&Arc<dyn Backend>; 2],
+    alone: &Arc<dyn Backend>,
+    gpu_share: f64,
     cores: usize,
     weights: &Weights,
 ) -> Result<Option<Beside>, BackendError> {
@@ -92,21 +92,21 @@ pub fn measure(
         threads,
         batch: CPU_GAMES,
     };
-    let alone = [if is_gpu_faster {
-        on_gpu(GPU_THREADS)
+    let (alone, alone_share) = if Arc::ptr_eq(alone, processor) {
+        ([on_processor(cores)], 1.0)
     } else {
-        on_processor(cores)
-    }];
+        ([on_gpu(GPU_THREADS)], gpu_share)
+    };
     let both = [on_gpu(GPU_THREADS), on_processor(left)];
     let mut fastest = (0.0_f64, [0.0_f64; 2]);
     for _ in 0..ROUNDS {
         // They take turns, so that whatever else keeps the machine busy slows both.
-        let one = rates(&alone, weights)?.iter().sum::<f64>();
+        let one = alone_share * rates(&alone, weights)?.iter().sum::<f64>();
         fastest.0 = fastest.0.max(one);
         if let [gpu, processor] = rates(&both, weights)?[..]
-            && gpu + processor > fastest.1.iter().sum::<f64>()
+            && gpu_share * gpu + processor > fastest.1.iter().sum::<f64>()
         {
-            fastest.1 = [gpu, processor];
+            fastest.1 = [gpu_share * gpu, processor];
         }
     }
     let beside = Beside::decide(fastest.0, fastest.1, [GPU_THREADS, left]);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     /// What is measured of a GPU that takes 20 ms.
-    fn measured(processor_ms: u64, is_slowed: bool) -> Option<Beside> {
+    fn measured(processor_ms: u64, is_slowed: bool, gpu_share: f64) -> Option<Beside> {
         let busy = Arc::default();
         let gpu: Arc<dyn Backend> = Arc::new(Sleeper {
             is_slowed,
@@ -251,13 +251,20 @@ mod tests {
         });
         let processor: Arc<dyn Backend> = Arc::new(Sleeper::new("cpu", processor_ms, &busy));
         let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        measure(&gpu, &processor, true, GPU_THREADS + 1, &weights).unwrap()
+        measure(
+            [&gpu, &processor],
+            &gpu,
+            gpu_share,
+            GPU_THREADS + 1,
+            &weights,
+        )
+        .unwrap()
     }
 
     #[test]
     fn a_processor_plays_beside_a_gpu_where_both_gain() {
         // 64 positions in 5 ms beside 512 in 20 ms: half of the speed of a thread.
-        let beside = measured(5, false).unwrap();
+        let beside = measured(5, false, 1.0).unwrap();
         assert_eq!(beside.threads.get(), 1);
         let games = beside.games(NonZeroUsize::new(32).unwrap()).get();
         assert!((10..=22).contains(&games), "{games} {beside:?}");
@@ -265,15 +272,25 @@ mod tests {
 
     #[test]
     fn one_plays_alone_where_the_other_adds_nothing_or_slows_it() {
-        assert_eq!(measured(300, false), None, "far slower");
-        assert_eq!(measured(5, true), None, "what one gains the other loses");
+        assert_eq!(measured(300, false, 1.0), None, "far slower");
+        assert_eq!(
+            measured(5, true, 1.0),
+            None,
+            "what one gains the other loses"
+        );
+    }
+
+    #[test]
+    fn a_slow_processor_plays_beside_a_gpu_that_idles() {
+        // 213 a second beside a hundredth of at most 51,200.
+        assert!(measured(300, false, 0.01).is_some());
     }
 
     #[test]
     fn gpu_threads_have_their_cores_first() {
         let gpu: Arc<dyn Backend> = Arc::new(Sleeper::new("gpu:0", 1, &Arc::default()));
         let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        let found = measure(&gpu, &gpu, true, GPU_THREADS, &weights).unwrap();
+        let found = measure([&gpu, &gpu], &gpu, 1.0, GPU_THREADS, &weights).unwrap();
         assert_eq!(found, None);
     }
 

@@ -35,6 +35,9 @@ pub struct PrecisionKey {
     pub device: String,
     /// The shape of the network that was timed.
     pub network: String,
+    /// Share of the time for which GPUs may compute, in per cent.
+    #[serde(default)]
+    pub gpu_per_cent: u32,
 }
 
 /// The device and the numbers that were fastest.
@@ -229,6 +232,7 @@ mod tests {
             version: version.to_owned(),
             device: "cpu".to_owned(),
             network: "2x64".to_owned(),
+            gpu_per_cent: 100,
         };
         let mut tuning = Tuning::default();
         tuning.note_choice(key("a", "1"), "cpu", Precision::F32);

@@ -19,6 +19,14 @@ use crate::tuning::{MeasuredPair, PrecisionKey, Tuning};
 /// Blocks and channels of the network by which a backend is chosen.
 const TIMED_NETWORK: (u32, u32) = (2, 64);
 
+/// How the user wants to compute.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wishes {
+    pub(super) precision: PrecisionChoice,
+    /// Share of the time for which GPUs compute at most.
+    pub(super) gpu_share: f64,
+}
+
 /// The backends of the first device in whose precision all of them compute.
 pub(super) fn candidates(
     lanes: &[Vec<Arc<dyn Backend>>],
@@ -74,11 +82,11 @@ type GpuBeside = (Arc<dyn Backend>, Beside);
 pub(super) fn beside_gpu(
     candidates: &[Arc<dyn Backend>],
     chosen: &Arc<dyn Backend>,
-    choice: PrecisionChoice,
+    wishes: Wishes,
     tuning: &mut Tuning,
     cores: usize,
 ) -> Option<GpuBeside> {
-    let measured = measured_pair(candidates, chosen, choice, tuning, cores);
+    let measured = measured_pair(candidates, chosen, wishes, tuning, cores);
     measured.unwrap_or_else(|error| {
         let device = &chosen.info().device;
         tracing::warn!(
@@ -93,7 +101,7 @@ pub(super) fn beside_gpu(
 fn measured_pair(
     candidates: &[Arc<dyn Backend>],
     chosen: &Arc<dyn Backend>,
-    choice: PrecisionChoice,
+    wishes: Wishes,
     tuning: &mut Tuning,
     cores: usize,
 ) -> Result<Option<GpuBeside>, BackendError> {
@@ -109,7 +117,7 @@ fn measured_pair(
         return Ok(None);
     }
     let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
-    let key = timing_key(candidates, &spec);
+    let key = timing_key(candidates, &spec, wishes.gpu_share);
     let known = tuning.pair(&key).and_then(|pair| {
         let same = |one: &&Arc<dyn Backend>| {
             let info = one.info();
@@ -119,7 +127,7 @@ fn measured_pair(
         let fits = !is_gpu_faster || Arc::ptr_eq(gpu, chosen);
         fits.then(|| (Arc::clone(gpu), pair.beside))
     });
-    if let Some((gpu, beside)) = known.filter(|_| choice != PrecisionChoice::Measure) {
+    if let Some((gpu, beside)) = known.filter(|_| wishes.precision != PrecisionChoice::Measure) {
         return Ok(beside.map(|beside| (gpu, beside)));
     }
     tracing::info!(
@@ -131,7 +139,8 @@ fn measured_pair(
     } else {
         fastest(gpus, &weights)?
     };
-    let beside = beside::measure(&gpu, processor, is_gpu_faster, cores, &weights)?;
+    let alone = if is_gpu_faster { &gpu } else { processor };
+    let beside = beside::measure([&gpu, processor], alone, wishes.gpu_share, cores, &weights)?;
     tuning.note_pair(MeasuredPair {
         key,
         gpu: gpu.info().device.clone(),
@@ -144,7 +153,7 @@ fn measured_pair(
 /// The backend by which all networks are computed. Where there are several, the fastest is measured, and remembered.
 pub(super) fn choose(
     backends: Vec<Arc<dyn Backend>>,
-    choice: PrecisionChoice,
+    wishes: Wishes,
     tuning: &mut Tuning,
     unfinished: Option<NumericClass>,
 ) -> Result<Arc<dyn Backend>, BackendError> {
@@ -152,8 +161,8 @@ pub(super) fn choose(
         return Ok(Arc::clone(only));
     }
     let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
-    let key = timing_key(&backends, &spec);
-    if choice != PrecisionChoice::Measure {
+    let key = timing_key(&backends, &spec, wishes.gpu_share);
+    if wishes.precision != PrecisionChoice::Measure {
         let find = |is: &dyn Fn(&BackendInfo) -> bool| backends.iter().find(|one| is(one.info()));
         let begun = find(&|info| Some(info.class) == unfinished);
         let known = tuning.choice(&key);
@@ -176,7 +185,7 @@ pub(super) fn choose(
         "measuring what computes fastest: {}; this takes some seconds at the first start",
         names.join(", ")
     );
-    let compared = compare(backends, &Weights::random(spec, 0)?)?;
+    let compared = compare(backends, &Weights::random(spec, 0)?, wishes.gpu_share)?;
     let info = compared.fastest.info();
     for (failed, error) in &compared.failures {
         tracing::warn!(
@@ -193,13 +202,14 @@ pub(super) fn choose(
 }
 
 /// What the choice among some backends depends on.
-fn timing_key(backends: &[Arc<dyn Backend>], timed: &NetworkSpec) -> PrecisionKey {
+fn timing_key(backends: &[Arc<dyn Backend>], timed: &NetworkSpec, gpu_share: f64) -> PrecisionKey {
     PrecisionKey {
         processor: processor_model(),
         cores: available_parallelism().map_or(1, NonZero::get),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         device: names_of(backends),
         network: timed.shape(),
+        gpu_per_cent: (100.0 * gpu_share).round() as u32,
     }
 }
 
@@ -225,6 +235,13 @@ pub(super) mod tests {
     use rookery_engine::{DeviceChoice, LoadedNetwork};
 
     use super::*;
+
+    fn wishes(precision: PrecisionChoice) -> Wishes {
+        Wishes {
+            precision,
+            gpu_share: 1.0,
+        }
+    }
 
     /// A backend that computes nothing.
     #[derive(Debug)]
@@ -254,13 +271,13 @@ pub(super) mod tests {
             ]
         };
         let choose = |choice, tuning: &mut Tuning, unfinished| {
-            let chosen = super::choose(all(), choice, tuning, unfinished);
+            let chosen = super::choose(all(), wishes(choice), tuning, unfinished);
             chosen.map(|backend| backend.info().class)
         };
         let auto = PrecisionChoice::Auto;
         let mut tuning = Tuning::default();
         choose(auto, &mut tuning, None).expect_err("measured");
-        let key = timing_key(&all(), &NetworkSpec::resnet(2, 64));
+        let key = timing_key(&all(), &NetworkSpec::resnet(2, 64), 1.0);
         assert_eq!(key.device, "cpu+gpu:0");
         // What is remembered wins over what a measurement would say.
         for (device, precision, class) in [
@@ -297,7 +314,7 @@ pub(super) mod tests {
         let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
         let mut tuning = Tuning::default();
         let find = |chosen: usize, choice, tuning: &mut Tuning| {
-            let found = measured_pair(&all, &all[chosen], choice, tuning, 8);
+            let found = measured_pair(&all, &all[chosen], wishes(choice), tuning, 8);
             found.map(|found| found.map(|(gpu, beside)| (gpu.info().class, beside)))
         };
         let auto = PrecisionChoice::Auto;
@@ -307,7 +324,7 @@ pub(super) mod tests {
             (None, None),
         ] {
             tuning.note_pair(MeasuredPair {
-                key: timing_key(&all, &spec),
+                key: timing_key(&all, &spec, 1.0),
                 gpu: "gpu:0".to_owned(),
                 gpu_precision: "f16".to_owned(),
                 beside: known,
@@ -320,7 +337,7 @@ pub(super) mod tests {
             find(2, PrecisionChoice::Measure, &mut tuning).expect_err("measured again");
         }
         // Without a GPU there is nothing to measure.
-        let alone = measured_pair(&all[..1], &all[0], auto, &mut tuning, 8);
+        let alone = measured_pair(&all[..1], &all[0], wishes(auto), &mut tuning, 8);
         assert!(alone.unwrap().is_none());
     }
 
@@ -330,7 +347,7 @@ pub(super) mod tests {
             Arc::new(Named(BackendInfo::new("gpu:0", Precision::F32).unwrap()));
         let processor: Arc<dyn Backend> = Arc::new(CpuBackend::new(Precision::F32).unwrap());
         let all = vec![processor, gpu];
-        let (auto, mut tuning) = (PrecisionChoice::Auto, Tuning::default());
+        let (auto, mut tuning) = (wishes(PrecisionChoice::Auto), Tuning::default());
         let chosen = choose(all.clone(), auto, &mut tuning, None).unwrap();
         assert!(chosen.info().is_cpu());
         for chosen in &all {
@@ -347,7 +364,7 @@ pub(super) mod tests {
                 .unwrap();
         let several = backends.len() > 1;
         let mut tuning = Tuning::default();
-        let measured = choose(backends, PrecisionChoice::Auto, &mut tuning, None).unwrap();
+        let measured = choose(backends, wishes(PrecisionChoice::Auto), &mut tuning, None).unwrap();
         assert_ne!(measured.info().precision, Precision::Auto);
         assert_eq!(tuning != Tuning::default(), several);
     }

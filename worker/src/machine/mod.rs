@@ -12,7 +12,7 @@ use rookery_backends::DeviceSelection;
 use rookery_common::protocol::jobs::Backend as NumericClass;
 use rookery_engine::{BackendInfo, DeviceChoice, Precision};
 
-use choice::{beside_gpu, candidates, choose, in_order, is_exact_processor};
+use choice::{Wishes, beside_gpu, candidates, choose, in_order, is_exact_processor};
 use memory::free_memory;
 
 use crate::beside::Beside;
@@ -75,7 +75,11 @@ impl Machine {
         let kernels = kernels.with_matrices(compute.gpu_matrices);
         let mut lanes = compute.devices.open_all(asked, &kernels)?;
         let candidates = candidates(&lanes)?;
-        let mut first = choose(candidates.clone(), compute.precision, tuning, unfinished)?;
+        let wishes = Wishes {
+            precision: compute.precision,
+            gpu_share: compute.gpu_share,
+        };
+        let mut first = choose(candidates.clone(), wishes, tuning, unfinished)?;
         let is_free = matches!(
             compute.devices,
             Device::Local(DeviceSelection::One(DeviceChoice::Auto))
@@ -85,7 +89,7 @@ impl Machine {
         let is_kept = first.info().is_cpu() && unfinished == Some(first.info().class);
         if is_free && compute.pairs && compute.threads.is_none() && !is_kept {
             let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-            pair = beside_gpu(&candidates, &first, compute.precision, tuning, cores);
+            pair = beside_gpu(&candidates, &first, wishes, tuning, cores);
         }
         if let Some((gpu, _)) = &pair {
             first = Arc::clone(gpu);

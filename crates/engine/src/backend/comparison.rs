@@ -75,7 +75,7 @@ pub fn fastest(
     backends: Vec<Arc<dyn Backend>>,
     weights: &Weights,
 ) -> Result<Arc<dyn Backend>, BackendError> {
-    compare(backends, weights).map(|compared| compared.fastest)
+    compare(backends, weights, 1.0).map(|compared| compared.fastest)
 }
 
 /// What came of a comparison of backends.
@@ -88,8 +88,9 @@ pub struct Comparison {
 }
 
 /// Times some backends for a network, the most exact first. A processor computes by one thread here, so a GPU gets as
-/// many times its positions as the processor has threads. One that does not compute the network is left out, unless it
-/// is the first. A single one is not tried.
+/// many times its positions as the processor has threads, and more where it may compute for a share of the time only
+/// (`gpu_share`, above 0 and at most 1). One that does not compute the network is left out, unless it is the first. A
+/// single one is not tried.
 ///
 /// # Errors
 ///
@@ -97,6 +98,7 @@ pub struct Comparison {
 pub fn compare(
     backends: Vec<Arc<dyn Backend>>,
     weights: &Weights,
+    gpu_share: f64,
 ) -> Result<Comparison, BackendError> {
     let mut failures = Vec::new();
     if let [only] = backends.as_slice() {
@@ -113,8 +115,7 @@ pub fn compare(
     let mut answer = Evaluations::default();
     let mut candidates = Vec::new();
     for backend in backends {
-        let share = if backend.info().is_cpu() { 1 } else { threads };
-        let batch = batch_of(TIMED_POSITIONS * share);
+        let batch = batch_of(timed_positions(backend.info(), threads, gpu_share));
         let ready = backend.load(weights).and_then(|network| {
             let mut evaluator = network.evaluator();
             evaluator.evaluate(&batch, &mut answer)?;
@@ -140,6 +141,14 @@ pub fn compare(
     Ok(Comparison { fastest, failures })
 }
 
+/// Positions by whose time a backend is compared where the processor has this many threads.
+fn timed_positions(info: &BackendInfo, threads: usize, gpu_share: f64) -> usize {
+    if info.is_cpu() {
+        return TIMED_POSITIONS;
+    }
+    ((TIMED_POSITIONS * threads) as f64 / gpu_share).round() as usize
+}
+
 /// Whether others than the more exact precision are faster by enough, by their times in the same rounds: the shortest
 /// tells how fast a machine is that does nothing else, and three rounds of four tell that this was no accident.
 fn is_clearly_faster(other: &[Duration], exact: &[Duration]) -> bool {
@@ -155,6 +164,19 @@ fn is_clearly_faster(other: &[Duration], exact: &[Duration]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::Precision;
+
+    #[test]
+    fn a_gpu_that_idles_has_to_be_faster_than_one_that_does_not() {
+        let positions = |device: &str, gpu_share| {
+            let info = BackendInfo::new(device, Precision::F32).unwrap();
+            timed_positions(&info, 8, gpu_share)
+        };
+        let full = TIMED_POSITIONS * 8;
+        assert_eq!(positions("gpu:0", 1.0), full);
+        assert_eq!(positions("gpu:0", 0.25), 4 * full);
+        assert_eq!(positions("cpu", 0.25), TIMED_POSITIONS);
+    }
 
     fn times<const N: usize>(milliseconds: [u64; N]) -> [Duration; N] {
         milliseconds.map(Duration::from_millis)
