@@ -120,9 +120,22 @@ fn endgame_pawns(position: &Chess) -> i32 {
     sum(Color::White) - sum(Color::Black)
 }
 
-/// The targets of a game's positions: each one's own worth and 0.9 of the next one's target.
-fn targets(naive: &[f32]) -> Vec<f32> {
+/// The target of a game's last position: its own worth, or, where the game was cut off, what that comes to if it lasts.
+fn last_target(game: &GameHistory) -> f32 {
+    let own = naive(game);
+    if game.end().is_some() {
+        own
+    } else {
+        own / (1.0 - DISCOUNT)
+    }
+}
+
+/// The targets of a game's positions: each one's own worth and 0.9 of the next one's target, from the `last` one back.
+fn targets(naive: &[f32], last: f32) -> Vec<f32> {
     let mut targets = naive.to_vec();
+    if let Some(target) = targets.last_mut() {
+        *target = last;
+    }
     for place in (1..targets.len()).rev() {
         targets[place - 1] += DISCOUNT * targets[place];
     }
@@ -139,12 +152,20 @@ mod tests {
 
     #[test]
     fn targets_are_as_counted_by_hand() {
-        let found = targets(&[1.0, -2.0, 10.0]);
+        let found = targets(&[1.0, -2.0, 3.0], 10.0);
         // 10; -2 + 9 = 7; 1 + 6.3 = 7.3.
         for (found, expected) in found.iter().zip([7.3, 7.0, 10.0]) {
             assert!((found - expected).abs() < 1e-5, "{found} {expected}");
         }
-        assert!(targets(&[]).is_empty());
+        assert!(targets(&[], 0.0).is_empty());
+    }
+
+    #[test]
+    fn a_game_that_was_cut_off_ends_with_what_its_worth_comes_to() {
+        let won = game("4k3/P7/8/8/8/8/8/4K3 w - - 0 1");
+        assert!((last_target(&won) - 23.0).abs() < 1e-3);
+        assert_eq!(last_target(&game("7k/6Q1/5K2/8/8/8/8/8 b - - 0 1")), MATE);
+        assert_eq!(last_target(&game("7k/5K2/6Q1/8/8/8/8/8 b - - 0 1")), 0.0);
     }
 
     #[test]

@@ -2,14 +2,14 @@
 //!
 //! All moves of a position that is looked into are valued by the network. A queue over the whole tree says which of them
 //! is looked into next: the one with the smallest `f(x) * d^depth`, where `x` is its value for the side to move there,
-//! so that what is bad for that side, and near the root, comes first. There, values count less the mean of the root's moves. In the
-//! end the best move is found by minimax over what was looked into, and other moves are not played.
+//! so that what is bad for that side, and near the root, comes first. There, values count less the mean of the root's moves after
+//! which the game goes on. In the end the best move is found by minimax over what was looked into, and other moves are not played.
 
-use rookery_common::chess::GameHistory;
 use rookery_common::chess::moves::canonical_moves;
+use rookery_common::chess::{GameHistory, GameResult};
 use shakmaty::{Move, Position};
 
-use super::{ValueSearch, naive};
+use super::{DISCOUNT, MATE, ValueSearch};
 use crate::lineage::neural::Workspace;
 
 /// The factor for each ply of depth.
@@ -61,8 +61,7 @@ fn search(
     let mut nodes = vec![root];
     expand(&mut nodes, 0, predict);
     let moves = &nodes[0].children;
-    let mean =
-        moves.iter().map(|child| nodes[*child].value).sum::<f32>() / moves.len().max(1) as f32;
+    let mean = mean(moves.iter().map(|child| &nodes[*child]));
     let place = |node: &Node| priority(node.value - mean, node.game.turn().is_white(), node.depth);
     let mut queue: Vec<(f32, usize)> = moves
         .iter()
@@ -91,6 +90,24 @@ fn search(
     best.and_then(|child| nodes[*child].m)
 }
 
+/// The mean value of positions in which the game goes on, 0 of none.
+fn mean<'a>(nodes: impl Iterator<Item = &'a Node>) -> f32 {
+    let values = nodes.filter(|node| node.game.end().is_none());
+    let values: Vec<f32> = values.map(|node| node.value).collect();
+    values.iter().sum::<f32>() / values.len().max(1) as f32
+}
+
+/// What the end of a game is worth to White: a mate as much as one in every position from there on, and a ply less for each
+/// ply of depth. It is more than what the network learns of any position in which the game goes on.
+fn end_value(result: GameResult, depth: i32) -> f32 {
+    let mate = MATE / (1.0 - DISCOUNT) - depth as f32;
+    match result {
+        GameResult::WhiteWins => mate,
+        GameResult::BlackWins => -mate,
+        GameResult::Draw => 0.0,
+    }
+}
+
 /// Values all moves of a position in one batch, if the game goes on there.
 fn expand(nodes: &mut Vec<Node>, at: usize, predict: &mut impl FnMut(&[&GameHistory]) -> Vec<f32>) {
     if nodes[at].depth > 0 && nodes[at].game.end().is_some() {
@@ -113,14 +130,11 @@ fn expand(nodes: &mut Vec<Node>, at: usize, predict: &mut impl FnMut(&[&GameHist
         nodes[at].children.push(place);
     }
     let children = &mut nodes[first..];
-    let goes_on: Vec<bool> = children
+    let ends: Vec<Option<GameResult>> = children
         .iter()
-        .map(|one| one.game.end().is_none())
+        .map(|one| one.game.end().map(|end| end.result))
         .collect();
-    let asked = children
-        .iter()
-        .zip(&goes_on)
-        .filter(|(_, goes_on)| **goes_on);
+    let asked = children.iter().zip(&ends).filter(|(_, end)| end.is_none());
     let asked: Vec<&GameHistory> = asked.map(|(child, _)| &child.game).collect();
     let mut predicted = if asked.is_empty() {
         Vec::new()
@@ -128,9 +142,11 @@ fn expand(nodes: &mut Vec<Node>, at: usize, predict: &mut impl FnMut(&[&GameHist
         predict(&asked)
     }
     .into_iter();
-    for (child, goes_on) in children.iter_mut().zip(goes_on) {
-        let value = if goes_on { predicted.next() } else { None };
-        child.value = value.unwrap_or_else(|| naive(&child.game));
+    for (child, end) in children.iter_mut().zip(ends) {
+        child.value = match end {
+            Some(result) => end_value(result, child.depth),
+            None => predicted.next().unwrap_or(0.0),
+        };
     }
 }
 
@@ -187,6 +203,7 @@ impl ValueSearch {
 
 #[cfg(test)]
 mod tests {
+    use super::super::naive;
     use super::*;
 
     #[test]
@@ -234,6 +251,42 @@ mod tests {
         assert_eq!(best.to_string(), "Ra1-a8");
         let over = GameHistory::from_fen("7k/5K2/6Q1/8/8/8/8/8 b - - 0 1").unwrap();
         assert_eq!(search(&over, 3, &mut |_| Vec::new()), None);
+    }
+
+    #[test]
+    fn a_mate_is_worth_more_than_a_won_game_and_the_shorter_one_more() {
+        // The network learns up to ten times the material: a won game that goes on is worth more than 100.
+        for (fen, won, mate) in [
+            ("7k/R7/1R6/8/8/8/8/K7 w - - 0 1", 150.0, "Rb6-b8"),
+            ("k7/8/8/8/8/1r6/r7/7K b - - 0 1", -150.0, "Rb3-b1"),
+        ] {
+            let game = GameHistory::from_fen(fen).unwrap();
+            for looks in [1, 3, 200] {
+                let best = search(&game, looks, &mut |games| vec![won; games.len()]);
+                assert_eq!(best.unwrap().to_string(), mate, "{looks}");
+            }
+        }
+    }
+
+    #[test]
+    fn finished_games_do_not_count_in_the_mean() {
+        let game = |fen: &str| GameHistory::from_fen(fen).unwrap();
+        let node = |fen: &str, value| Node {
+            game: game(fen),
+            m: None,
+            depth: 1,
+            value,
+            visited: false,
+            children: Vec::new(),
+        };
+        let goes_on = "4k3/P7/8/8/8/8/8/4K3 b - - 0 1";
+        let nodes = [
+            node(goes_on, 2.0),
+            node("7k/6Q1/5K2/8/8/8/8/8 b - - 0 1", 999.0),
+            node(goes_on, 4.0),
+        ];
+        assert_eq!(mean(nodes.iter()), 3.0);
+        assert_eq!(mean(nodes[1..2].iter()), 0.0);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::GameHistory;
 
-use super::{INPUTS, ValueSearch, mirrored, naive, planes, targets};
+use super::{INPUTS, ValueSearch, last_target, mirrored, naive, planes, targets};
 use crate::lineage::neural::{Adam, Example, Workspace};
 
 /// Games of an iteration.
@@ -146,7 +146,7 @@ impl Trainer {
                 },
             ]
         };
-        let examples = seen.into_iter().zip(targets(&worths));
+        let examples = seen.into_iter().zip(targets(&worths, last_target(&game)));
         Some(examples.flat_map(both).collect())
     }
 
