@@ -9,7 +9,7 @@ use clap::Subcommand;
 use rookery_cli::flags::{OutputArgs, positive, share};
 use rookery_cli::{Screen, Shutdown};
 
-use crate::lineage::dqn::{self, Form, HIDDEN};
+use crate::lineage::dqn::{self, Form};
 use crate::lineage::{neural, value_search::training};
 use zero::{DeltaZeroArgs, ThesisArgs};
 
@@ -58,10 +58,11 @@ pub struct DqnArgs {
     /// target network.
     #[arg(long, value_enum, default_value = "double")]
     pub form: Form,
-    /// Sizes of the network's hidden layers, as published without it.
-    #[arg(long, value_name = "N", value_delimiter = ',', num_args = 1.., default_values_t = HIDDEN, value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub layers: Vec<u16>,
-    /// The share of random moves in the first game, from which it falls linearly.
+    /// Sizes of the network's hidden layers. [default: 128,64; in the published form 20,18,18,18,18,10,10]
+    #[arg(long, value_name = "N", value_delimiter = ',', num_args = 1.., value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub layers: Option<Vec<u16>>,
+    /// The share of random moves in the first game, from which it falls linearly with the games of --games or the time
+    /// of --minutes, whichever is further on.
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share)]
     pub epsilon: f64,
     /// The share of random moves in the last game.
@@ -73,9 +74,10 @@ pub struct DqnArgs {
     /// What winning is worth.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true, value_parser = worth)]
     pub reward: f32,
-    /// What losing is worth.
-    #[arg(long, default_value_t = -1.0, allow_negative_numbers = true, value_parser = worth)]
-    pub malus: f32,
+    /// What losing is worth, in the published form only: in the other the winner's last move earns --reward, and the
+    /// moves before it learn from that. [default: -1]
+    #[arg(long, allow_negative_numbers = true, value_parser = worth)]
+    pub malus: Option<f32>,
     /// How long, and where to.
     #[command(flatten)]
     pub length: LengthArgs,
@@ -117,19 +119,24 @@ pub fn execute(command: &TrainCommand, screen: &Screen, shutdown: &Shutdown) -> 
 }
 
 fn train_dqn(args: &DqnArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
+    anyhow::ensure!(
+        args.form == Form::Published || args.malus.is_none(),
+        "--malus has no effect in the double form; leave it out, or give --form published"
+    );
+    let hidden = args.layers.as_deref();
     let mut trainer = dqn::Trainer::new(dqn::Settings {
         form: args.form,
-        hidden: args.layers.clone(),
+        hidden: hidden.unwrap_or(args.form.hidden()).to_vec(),
         games: args.length.games,
         epsilon: [args.epsilon, args.last_epsilon],
         gamma: args.gamma.map(|gamma| gamma as f32),
-        rewards: [args.reward, args.malus],
+        rewards: [args.reward, args.malus.unwrap_or(-1.0)],
         rate: args.length.learning_rate as f32,
         seed: args.length.seed,
     });
     let note = |loss: Option<f32>| loss.map_or(String::new(), |loss| format!("loss {loss:.4}"));
-    args.length.run(screen, shutdown, |is_over| {
-        let loss = trainer.play_game(is_over);
+    args.length.run(screen, shutdown, |is_over, time| {
+        let loss = trainer.play_game(time, is_over);
         Ok((trainer.games(), note(loss)))
     })?;
     neural::write(trainer.agent(), &args.length.output)
@@ -147,7 +154,7 @@ fn train_value_search(
         seed: args.length.seed,
     });
     let mut note = String::new();
-    args.length.run(screen, shutdown, |is_over| {
+    args.length.run(screen, shutdown, |is_over, _| {
         if let Some(learnt) = trainer.play_and_learn(is_over) {
             let (held_out, examples) = (learnt.held_out, learnt.examples);
             note = format!("loss {held_out:.3} on a held-out tenth of {examples} positions");
@@ -158,13 +165,13 @@ fn train_value_search(
 }
 
 impl LengthArgs {
-    /// Repeats `step` until it is time to end. It is told how to find out that it is, as a game and what is learnt from it
-    /// may take long, and says how many games there were and how it went.
+    /// Repeats `step` until it is time to end. Its arguments are whether it is, as a game and what is learnt from it may take
+    /// long, and the share of --minutes that has passed. It returns how many games there were and how it went.
     fn run(
         &self,
         screen: &Screen,
         shutdown: &Shutdown,
-        mut step: impl FnMut(&dyn Fn() -> bool) -> anyhow::Result<(u32, String)>,
+        mut step: impl FnMut(&dyn Fn() -> bool, f64) -> anyhow::Result<(u32, String)>,
     ) -> anyhow::Result<()> {
         self.replace.check(&self.output)?;
         let limit = self
@@ -176,7 +183,10 @@ impl LengthArgs {
             || shutdown.is_requested() || limit.is_some_and(|limit| begun.elapsed() >= limit);
         while games < self.games && !is_over() {
             let note;
-            (games, note) = step(&is_over)?;
+            let time = limit.map_or(0.0, |limit| {
+                begun.elapsed().as_secs_f64() / limit.as_secs_f64()
+            });
+            (games, note) = step(&is_over, time)?;
             task.at(u64::from(games), &note);
         }
         drop(task);
@@ -210,6 +220,20 @@ mod tests {
             assert!(parse(&format!("--reward {wrong}")).is_err(), "{wrong}");
             assert!(parse(&format!("--malus -{wrong}")).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_malus_is_refused_where_it_has_no_effect() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("dqn");
+        let line = format!("train dqn --games 1 --malus -2 -o {}", path.display());
+        let train = |line: &str| {
+            let line = Line::parse_from(line.split(' '));
+            execute(&line.command, &Screen::hidden(), &Shutdown::default())
+        };
+        let error = train(&line).unwrap_err().to_string();
+        assert!(error.contains("--malus"), "{error}");
+        train(&format!("{line} --form published")).unwrap();
     }
 
     #[test]

@@ -232,7 +232,7 @@ impl ZeroArgs {
         };
         let mut training = Training::begin(settings, &self.dir, &program, (&device, judges))?;
         let mut warm = warm;
-        self.length.run(screen, shutdown, |is_over| {
+        self.length.run(screen, shutdown, |is_over, _| {
             match warm.take() {
                 Some(warm) => training.warm_start(&warm)?,
                 None => training.round(is_over)?,

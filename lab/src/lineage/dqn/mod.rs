@@ -6,9 +6,12 @@
 //! is negative: this form does not learn, which is why the other stands beside it.
 //!
 //! **Double**: the move is given by planes for its origin, its target and its promotion, the output is linear, and
-//! moves are learnt from a replay buffer with a target network (double Q-learning, van Hasselt and others, arXiv
-//! 1509.06461). The opponent moves next, so that its best value counts against the mover.
+//! moves are learnt from a [replay buffer](replay) with a target network (double Q-learning, van Hasselt and others, arXiv
+//! 1509.06461). The opponent moves next, so that its best value counts against the mover. The target network follows the
+//! learner a little after every step (Lillicrap and others, arXiv 1509.02971): with the sign that changes at every ply,
+//! a hard copy now and then turns a common offset of all values around at each copy.
 
+mod replay;
 mod training;
 
 use rookery_common::chess::GameHistory;
@@ -21,8 +24,9 @@ use super::neural::{Layer, Network, Trained, Workspace};
 
 pub use training::{Settings, Trainer};
 
-/// Sizes of the published hidden layers.
-pub const HIDDEN: [u16; 7] = [20, 18, 18, 18, 18, 10, 10];
+/// Sizes of the published hidden layers, and of the double form's.
+const HIDDEN: [u16; 7] = [20, 18, 18, 18, 18, 10, 10];
+const DOUBLE_HIDDEN: [u16; 2] = [128, 64];
 
 /// Which of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -40,6 +44,14 @@ impl Form {
         match self {
             Self::Published => 65,
             Self::Double => 64 + 64 + 64 + 4,
+        }
+    }
+
+    /// Sizes of its hidden layers, where the user names none.
+    pub const fn hidden(self) -> &'static [u16] {
+        match self {
+            Self::Published => &HIDDEN,
+            Self::Double => &DOUBLE_HIDDEN,
         }
     }
 
@@ -144,7 +156,10 @@ impl Dqn {
         {
             *relu = false;
         }
-        let network = Network::new(layers, seed);
+        let mut network = Network::new(layers, seed);
+        if form == Form::Double {
+            network.zero_output();
+        }
         Self { form, network }
     }
 

@@ -4,8 +4,9 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::moves::canonical_moves;
 use rookery_common::chess::{GameHistory, GameResult};
-use shakmaty::{Chess, Color, Move};
+use shakmaty::{Color, Move};
 
+use super::replay::{ReplayBuffer, Transition};
 use super::{Dqn, Form, highest};
 use crate::lineage::neural::{Adam, Example, Workspace};
 
@@ -15,9 +16,10 @@ const MOST_PLIES: usize = 200;
 const BATCH: usize = 32;
 /// Moves that the replay buffer keeps.
 const BUFFER: usize = 50_000;
-/// Plies between two steps of the double form; steps between two copies into its target network.
+/// Plies between two steps of the double form.
 const PLIES_A_STEP: usize = 4;
-const STEPS_A_COPY: usize = 250;
+/// The share of the way to the network that learns which the target network takes after each step.
+const TARGET_RATE: f32 = 0.005;
 /// What a move later counts, in the double form.
 const DISCOUNT: f32 = 0.98;
 
@@ -42,11 +44,12 @@ pub struct Settings {
     pub seed: u64,
 }
 
-/// The share of random moves in a game, from 0: it falls linearly from the first to the last.
-fn exploration(settings: &Settings, game: u32) -> f64 {
+/// The share of random moves in a game, from 0: it falls linearly from the first to the last, or until the time is over
+/// if that is sooner.
+fn exploration(settings: &Settings, game: u32, time: f64) -> f64 {
     let [first, last] = settings.epsilon;
     let passed = f64::from(game) / f64::from(settings.games.saturating_sub(1).max(1));
-    first + (last - first) * passed.min(1.0)
+    first + (last - first) * passed.max(time).min(1.0)
 }
 
 /// The published form's targets of a game's plies, of which White plays the first if `white_begins`.
@@ -71,17 +74,6 @@ fn double_target(reward: Option<f32>, reply: f32) -> f32 {
     reward.unwrap_or(-DISCOUNT * reply)
 }
 
-/// A move in the replay buffer.
-#[derive(Debug, Clone)]
-struct Transition {
-    input: Vec<f32>,
-    /// What it earned, if it ended the game.
-    reward: Option<f32>,
-    /// The position after it, with the replies if the game goes on.
-    after: Chess,
-    replies: Vec<Move>,
-}
-
 /// Learning, game by game.
 #[derive(Debug)]
 pub struct Trainer {
@@ -91,10 +83,9 @@ pub struct Trainer {
     adam: Adam,
     rng: ChaCha8Rng,
     games: u32,
-    buffer: Vec<Transition>,
-    /// Plies that were played, of all games, and steps that were made.
+    buffer: ReplayBuffer,
+    /// Plies that were played, of all games.
     plies: usize,
-    steps: usize,
     work: Workspace,
 }
 
@@ -109,9 +100,8 @@ impl Trainer {
             settings,
             agent,
             games: 0,
-            buffer: Vec::new(),
+            buffer: ReplayBuffer::new(BUFFER),
             plies: 0,
-            steps: 0,
             work: Workspace::default(),
         }
     }
@@ -126,9 +116,10 @@ impl Trainer {
         self.games
     }
 
-    /// Plays a game against itself and learns from it, unless it is time to end before. The mean squared error, if there was
-    /// something to learn.
-    pub fn play_game(&mut self, is_over: &dyn Fn() -> bool) -> Option<f32> {
+    /// Plays a game against itself and learns from it, unless it is time to end before. `time` is the share of the time that
+    /// has passed, 0 without a limit. The mean squared error, if there was something to learn.
+    pub fn play_game(&mut self, time: f64, is_over: &dyn Fn() -> bool) -> Option<f32> {
+        let exploration = exploration(&self.settings, self.games, time);
         let mut game = GameHistory::default();
         let mut inputs = Vec::new();
         let mut loss = None;
@@ -142,7 +133,7 @@ impl Trainer {
             if is_over() {
                 return loss;
             }
-            let Some(m) = self.choose(&game) else {
+            let Some(m) = self.choose(&game, exploration) else {
                 break GameResult::Draw;
             };
             let input = self.agent.form.encode(game.position(), m);
@@ -155,28 +146,28 @@ impl Trainer {
                     Some(_) => Vec::new(),
                     None => canonical_moves(&after),
                 };
-                self.remember(Transition {
+                self.buffer.push(Transition {
                     input: input.clone(),
                     reward,
                     after,
                     replies,
                 });
+                self.plies += 1;
                 loss = self.replay().or(loss);
             }
             inputs.push(input);
         };
         self.games += 1;
         match (self.settings.form, winner(result)) {
-            (Form::Published, Some(winner)) => Some(self.learn_game(inputs, winner)),
-            _ => loss,
+            (Form::Published, Some(winner)) => return Some(self.learn_game(inputs, winner)),
+            (Form::Double, Some(_)) => self.buffer.mark_decided(inputs.len()),
+            (_, None) => {}
         }
+        loss
     }
 
-    fn choose(&mut self, game: &GameHistory) -> Option<Move> {
-        if !self
-            .rng
-            .random_bool(exploration(&self.settings, self.games))
-        {
+    fn choose(&mut self, game: &GameHistory, exploration: f64) -> Option<Move> {
+        if !self.rng.random_bool(exploration) {
             return self.agent.best_with(game, &mut self.work);
         }
         let moves = canonical_moves(game.position());
@@ -203,37 +194,24 @@ impl Trainer {
         losses.iter().sum::<f32>() / losses.len().max(1) as f32
     }
 
-    fn remember(&mut self, transition: Transition) {
-        self.plies += 1;
-        if self.buffer.len() < BUFFER {
-            self.buffer.push(transition);
-        } else {
-            self.buffer[self.plies % BUFFER] = transition;
-        }
-    }
-
     /// A step on moves of the buffer, once every few plies.
     fn replay(&mut self) -> Option<f32> {
         if self.buffer.len() < 10 * BATCH || !self.plies.is_multiple_of(PLIES_A_STEP) {
             return None;
         }
-        if self.steps.is_multiple_of(STEPS_A_COPY) {
-            self.target = self.agent.clone();
-        }
-        self.steps += 1;
-        let count = self.buffer.len();
-        let chosen: Vec<usize> = (0..BATCH)
-            .map(|_| self.rng.random_range(0..count))
-            .collect();
+        let chosen = self.buffer.sample(BATCH, &mut self.rng);
         let examples = self.examples(&chosen);
-        Some(self.adam.step(&mut self.agent.network, &examples))
+        let loss = self.adam.step(&mut self.agent.network, &examples);
+        let (target, online) = (&mut self.target.network, &self.agent.network);
+        target.move_towards(online, TARGET_RATE);
+        Some(loss)
     }
 
     /// Moves of the buffer with their targets. The replies of all are valued in one batch, the best of them in another.
     fn examples(&mut self, chosen: &[usize]) -> Vec<Example> {
         let (form, width) = (self.settings.form, self.settings.form.inputs());
         let buffer = &self.buffer;
-        let transitions: Vec<&Transition> = chosen.iter().map(|place| &buffer[*place]).collect();
+        let transitions: Vec<&Transition> = chosen.iter().map(|place| buffer.get(*place)).collect();
         let mut replies = Vec::new();
         for one in &transitions {
             form.encode_all(&one.after, &one.replies, &mut replies);
@@ -275,19 +253,34 @@ fn winner(result: GameResult) -> Option<Color> {
 mod tests {
     use rookery_common::chess::moves::parse_uci;
 
-    use super::super::HIDDEN;
+    use super::super::DOUBLE_HIDDEN;
     use super::*;
 
     fn settings() -> Settings {
         Settings {
             form: Form::Double,
-            hidden: HIDDEN.to_vec(),
+            hidden: DOUBLE_HIDDEN.to_vec(),
             games: 11,
             epsilon: [1.0, 0.0],
             gamma: None,
             rewards: [10.0, -5.0],
             rate: 0.001,
             seed: 1,
+        }
+    }
+
+    /// Gives first moves values of about `value`.
+    fn teach(agent: &mut Dqn, value: f32) {
+        let game = GameHistory::default();
+        let moves = canonical_moves(game.position());
+        let example = |(place, m): (usize, &Move)| Example {
+            input: agent.form.encode(game.position(), *m),
+            target: value + 0.01 * place as f32,
+        };
+        let examples: Vec<Example> = moves.iter().enumerate().map(example).collect();
+        let mut adam = Adam::new(&agent.network, 0.001);
+        for _ in 0..200 {
+            adam.step(&mut agent.network, &examples);
         }
     }
 
@@ -310,7 +303,11 @@ mod tests {
     fn a_double_target_takes_the_online_choice_at_the_other_networks_value() {
         assert_eq!(double_target(Some(10.0), 0.0), 10.0);
         let mut trainer = Trainer::new(settings());
-        trainer.target = Dqn::new(Form::Double, &HIDDEN, 2);
+        // Networks that have learnt something, as all outputs are 0 at first.
+        trainer.target = Dqn::new(Form::Double, &DOUBLE_HIDDEN, 2);
+        for (agent, value) in [(&mut trainer.agent, 1.0), (&mut trainer.target, -1.0)] {
+            teach(agent, value);
+        }
         let mut game = GameHistory::default();
         for m in ["e2e4", "e7e5"] {
             let m = parse_uci(game.position(), m).unwrap();
@@ -318,7 +315,7 @@ mod tests {
             game.push(m);
             let after = game.position().clone();
             let replies = canonical_moves(&after);
-            trainer.remember(Transition {
+            trainer.buffer.push(Transition {
                 input,
                 reward: None,
                 after,
@@ -328,12 +325,12 @@ mod tests {
         let won = Transition {
             reward: Some(10.0),
             replies: Vec::new(),
-            ..trainer.buffer[0].clone()
+            ..trainer.buffer.get(0).clone()
         };
-        trainer.remember(won);
+        trainer.buffer.push(won);
         let found = trainer.examples(&[1, 2, 0]);
         for (place, example) in [(1, &found[0]), (0, &found[2])] {
-            let one = &trainer.buffer[place];
+            let one = trainer.buffer.get(place);
             let of = |agent: &Dqn, m: Move| {
                 let input = Form::Double.encode(&one.after, m);
                 agent.network.values(&input, &mut Workspace::default())[0]
@@ -355,26 +352,92 @@ mod tests {
     }
 
     #[test]
-    fn exploration_falls_linearly() {
-        let shares = [0, 5, 10, 99].map(|game| exploration(&settings(), game));
-        assert_eq!(shares, [1.0, 0.5, 0.0, 0.0]);
+    fn exploration_falls_linearly_with_games_or_time() {
+        let shares = [0, 5, 10, 99].map(|game| exploration(&settings(), game, 0.25));
+        assert_eq!(shares, [0.75, 0.5, 0.0, 0.0]);
+        assert_eq!(exploration(&settings(), 2, 1.1), 0.0);
+    }
+
+    /// Moves that earn nothing.
+    fn unrewarded(count: usize) -> Vec<Transition> {
+        let mut game = GameHistory::default();
+        let mut transitions = Vec::new();
+        while transitions.len() < count {
+            let moves = canonical_moves(game.position());
+            let m = moves[7 * transitions.len() % moves.len()];
+            let input = Form::Double.encode(game.position(), m);
+            game.push(m);
+            if game.end().is_some() {
+                game = GameHistory::default();
+                continue;
+            }
+            let after = game.position().clone();
+            let replies = canonical_moves(&after);
+            transitions.push(Transition {
+                input,
+                reward: None,
+                after,
+                replies,
+            });
+        }
+        transitions
+    }
+
+    #[test]
+    fn an_offset_of_all_values_fades_and_does_not_alternate() {
+        let mut trainer = Trainer::new(Settings {
+            hidden: vec![32],
+            ..settings()
+        });
+        for transition in unrewarded(10 * BATCH) {
+            trainer.buffer.push(transition);
+        }
+        teach(&mut trainer.agent, 0.5);
+        trainer.target = trainer.agent.clone();
+        let inputs: Vec<f32> = (0..BATCH)
+            .flat_map(|place| trainer.buffer.get(place).input.clone())
+            .collect();
+        let mean = |trainer: &mut Trainer| {
+            let values = trainer.agent.network.values(&inputs, &mut trainer.work);
+            values.iter().sum::<f32>() / BATCH as f32
+        };
+        let first = mean(&mut trainer);
+        assert!(first > 0.2, "{first}");
+        let mut means = [0.0; 4];
+        for after in &mut means {
+            for _ in 0..250 {
+                trainer.replay().unwrap();
+            }
+            *after = mean(&mut trainer);
+        }
+        let [_, later @ ..] = means;
+        let faded = later.iter().all(|mean| mean.abs() < 0.1 * first);
+        assert!(faded, "{first} {means:?}");
     }
 
     #[test]
     fn games_are_learnt_from_and_a_seed_always_gives_the_same_agent() {
         for form in [Form::Published, Form::Double] {
+            let settings = Settings {
+                form,
+                hidden: vec![8],
+                epsilon: [1.0; 2],
+                ..settings()
+            };
             let train = || {
-                let mut trainer = Trainer::new(Settings { form, ..settings() });
-                let losses: Vec<Option<f32>> =
-                    (0..4).map(|_| trainer.play_game(&|| false)).collect();
+                let mut trainer = Trainer::new(settings.clone());
+                // Nothing is learnt before a game is decided.
+                let mut losses = Vec::new();
+                while trainer.games < 60 && losses.last().is_none_or(|loss| *loss == 0.0) {
+                    losses.extend(trainer.play_game(0.0, &|| false));
+                }
                 (losses, trainer.agent)
             };
             let ((losses, first), (_, second)) = (train(), train());
-            assert!(losses.iter().flatten().all(|loss| loss.is_finite()));
+            assert!(losses.last().is_some_and(|loss| *loss > 0.0), "{losses:?}");
+            assert!(losses.iter().all(|loss| loss.is_finite()), "{losses:?}");
             assert_eq!(first.network, second.network);
-            let learnt = first.network != Dqn::new(form, &HIDDEN, 1).network;
-            assert_eq!(learnt, losses.iter().any(Option::is_some), "{losses:?}");
-            assert!(form == Form::Published || learnt);
+            assert_ne!(first.network, Dqn::new(form, &settings.hidden, 1).network);
         }
     }
 }

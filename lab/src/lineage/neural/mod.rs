@@ -36,6 +36,20 @@ impl Network {
         Self { layers, parameters }
     }
 
+    /// Sets the last layer's parameters to 0, so that every output is 0 until something is learnt.
+    pub fn zero_output(&mut self) {
+        let last = self.layers.last().map_or(0, |layer| layer.parameters());
+        let begin = self.parameters.len() - last;
+        self.parameters[begin..].fill(0.0);
+    }
+
+    /// Polyak averaging, for target networks: `(1 - share) * self + share * other`, of networks with the same layers.
+    pub fn move_towards(&mut self, other: &Self, share: f32) {
+        for (own, other) in self.parameters.iter_mut().zip(&other.parameters) {
+            *own += share * (other - *own);
+        }
+    }
+
     /// Whether layers and parameters fit, for networks that were read.
     fn check(&self, inputs: usize) -> anyhow::Result<()> {
         anyhow::ensure!(

@@ -25,6 +25,25 @@ fn a_dense_network_computes_what_its_layers_say() {
 }
 
 #[test]
+fn an_output_is_zeroed_and_parameters_are_averaged() {
+    let layers = vec![dense(2, 2, true), dense(2, 1, false)];
+    let with = |parameters: &[f32]| Network {
+        layers: layers.clone(),
+        parameters: parameters.to_vec(),
+    };
+    let mut network = with(&[1.0, 2.0, -1.0, 1.0, 0.5, -4.0, 3.0, 7.0, -1.0]);
+    network.zero_output();
+    let zeroed = with(&[1.0, 2.0, -1.0, 1.0, 0.5, -4.0, 0.0, 0.0, 0.0]);
+    assert_eq!(network, zeroed);
+    network.move_towards(
+        &with(&[5.0, 2.0, -1.0, 1.0, 0.5, 4.0, 4.0, 0.0, -8.0]),
+        0.25,
+    );
+    let averaged = with(&[2.0, 2.0, -1.0, 1.0, 0.5, -2.0, 1.0, 0.0, -2.0]);
+    assert_eq!(network, averaged);
+}
+
+#[test]
 fn gradients_are_those_of_small_changes() {
     let layers = vec![
         Layer::Convolution {
