@@ -48,7 +48,7 @@ pub enum Lc0Error {
     #[error("layer {0} is missing")]
     Missing(String),
     /// A layer's length fits no network.
-    #[error("layer {layer} has {numbers} numbers, which is not a multiple of {unit}")]
+    #[error("layer {layer} has {numbers} numbers, expected are one or more times {unit}")]
     Shape {
         /// The layer.
         layer: String,

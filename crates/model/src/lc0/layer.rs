@@ -61,7 +61,7 @@ impl Named<'_> {
         self.layer.params().len() / self.width()
     }
 
-    /// How many times `unit` numbers there are.
+    /// How many times `unit` numbers there are, at least once.
     pub(super) fn multiple_of(&self, unit: usize) -> Lc0Result<u32> {
         let numbers = self.len();
         let refuse = || Lc0Error::Shape {
@@ -69,7 +69,7 @@ impl Named<'_> {
             numbers,
             unit,
         };
-        if unit == 0 || !numbers.is_multiple_of(unit) {
+        if numbers == 0 || unit == 0 || !numbers.is_multiple_of(unit) {
             return Err(refuse());
         }
         u32::try_from(numbers / unit).map_err(|_| refuse())
@@ -195,6 +195,12 @@ mod tests {
         let mut layer = linear16(&[1.0, 2.0]);
         layer.max_val = Some(f32::NAN);
         assert!(matches!(read(&layer, 2), Err(Lc0Error::Value { .. })));
+        let half_a_number = encoded(Encoding::Linear16, &[0]);
+        let layer_of_none = required(Some(&half_a_number), "x").unwrap();
+        assert!(matches!(
+            layer_of_none.multiple_of(1),
+            Err(Lc0Error::Shape { numbers: 0, .. })
+        ));
         layer.encoding = Some(9);
         assert!(matches!(
             read(&layer, 2),

@@ -368,6 +368,14 @@ fn damaged_files_are_refused() {
             drop(from_bytes(&changed));
         }
     }
+    // Layers of one byte, which is no whole number.
+    let halves = "0dc001000052100a050a031a010012071a0512031a0100";
+    let halves: Vec<u8> = (0..halves.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&halves[at..at + 2], 16).unwrap())
+        .collect();
+    let text = from_bytes(&halves).unwrap_err().to_string();
+    assert!(text.contains("input.weights has 0 numbers"), "{text}");
     for text in [&b"2 1 2 3"[..], b""] {
         assert!(matches!(
             from_bytes(text),
