@@ -67,6 +67,25 @@ fn a_small_tree_fills_and_search_ends_there() {
     check_tree(&searcher, NodeId::ROOT);
 }
 
+/// A mate in one is a node that is added beside the leaf.
+#[test]
+fn a_small_tree_keeps_its_memory_whatever_mates_it_finds() {
+    let text = "rr4k1/5ppp/8/8/8/8/5PPP/RR4K1 w - - 0 1";
+    for leaves in 1..=8 {
+        let config = SearcherConfig {
+            tree_bytes: 0,
+            ..SearcherConfig::default()
+        };
+        let mut searcher = Searcher::new(config, None, 1);
+        let memory = searcher.search.tree.memory();
+        searcher.begin(&fen(text), &[]);
+        let mut evaluator = UniformEvaluator::default();
+        run(&mut searcher, &mut evaluator, leaves, 5000);
+        assert!(searcher.is_full(1) && !searcher.is_over());
+        assert_eq!(searcher.search.tree.memory(), memory, "{leaves} leaves");
+    }
+}
+
 #[test]
 fn temperature_draws_moves_by_their_visits() {
     let mut searcher = searched(&GameHistory::default(), 8, 400);
