@@ -53,8 +53,8 @@ impl Search {
     ///
     /// What is proven shows in the visits, from which moves are chosen and learned. If the root's
     /// result is, they are one, of the move that decides. Else a PUCT root's visits of moves that
-    /// lose for certain are shared out among the others, in proportion to theirs; those of a Gumbel
-    /// root follow from its schedule and stay.
+    /// lose for certain are shared out among the others, in proportion to theirs, also if a kept subtree
+    /// had all visits already; those of a Gumbel root follow from its schedule and stay.
     pub(crate) fn summary(&self, position: &Chess) -> Summary {
         let edges = self.tree.edges_of_root();
         let mut order: Vec<usize> = (0..edges.len()).collect();
@@ -71,7 +71,7 @@ impl Search {
             for (m, edge) in summary.moves.iter_mut().zip(&summary.edges) {
                 m.visits = u32::from(*edge == decided);
             }
-        } else if self.root == RootState::Puct {
+        } else if self.root != RootState::Gumbel {
             self.share_refuted_visits(&mut summary);
         }
         summary

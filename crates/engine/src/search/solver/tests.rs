@@ -1,7 +1,7 @@
 //! What is proven is certain, seen at once, and shown in the visits.
 
 use proptest::prelude::*;
-use rookery_common::chess::moves::canonical_moves;
+use rookery_common::chess::moves::{canonical_moves, parse_uci};
 use rookery_common::params::{ForcedPlayouts, GumbelParams, Noise, RootSearch, SearchParams};
 
 use super::*;
@@ -149,6 +149,37 @@ fn moves_into_mate_are_neither_played_nor_learned() {
     for (edge, share) in edges.iter().zip(search.improved_policy(gumbel)) {
         assert!(!search.tree.is_refuted(edge) || share == 0.0);
     }
+}
+
+#[test]
+fn moves_into_mate_are_not_learned_where_a_kept_tree_has_all_visits() {
+    let mut game = fen("6k1/5ppp/8/8/8/8/r4PPP/1R5K w - - 0 1");
+    let m = parse_uci(game.position(), "h1g1").unwrap();
+    let (mut search, mut spare) = (Search::default(), Tree::default());
+    search.allowed = vec![PackedMove::pack(m)];
+    let mut run = |search: &mut Search, game: &mut GameHistory, visits| {
+        let settings = Settings::new(&params(RootSearch::Puct, visits));
+        let budget = budget(&settings, Purpose::Target, Exploration::Noisy);
+        drive(search, game, &budget, &mut UniformEvaluator::default());
+    };
+    run(&mut search, &mut game, 200);
+    game.push(m);
+    search.play(m, &mut spare);
+    search.allowed.clear();
+    let (kept, before) = (search.spent(), search.visits());
+    run(&mut search, &mut game, kept);
+    assert_eq!(search.visits(), before, "nothing is left to visit");
+    let summary = search.summary(game.position());
+    assert_eq!(visits(&summary), kept);
+    let edges = search.tree.edges_of_root();
+    let mut refuted = 0;
+    for (m, edge) in summary.moves.iter().zip(&summary.edges) {
+        if search.tree.is_refuted(&edges[*edge]) {
+            assert_eq!(m.visits, 0, "{:?}", m.m);
+            refuted += 1;
+        }
+    }
+    assert!(refuted > 3, "{refuted} moves lose at once");
 }
 
 /// Proofs follow from the children's; what is not proven is the mean of its visits. In a kept tree, a
