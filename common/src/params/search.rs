@@ -33,8 +33,9 @@ pub struct SearchParams {
     pub stop_when_decided: bool,
     /// MCTS-solver (Winands et al. 2008; lc0's sticky endgames): a mate in one is seen before it is
     /// visited, proven wins and losses pass up the tree, a proven win is played, and a move that
-    /// loses for certain is not, where another one is left. On by default; off in messages and ledgers
-    /// that do not name it, as they are from before it.
+    /// loses for certain is not, where another one is left (at a Gumbel root, where another of the most
+    /// visited moves is left). On by default; off in messages and ledgers that do not name it, as they are
+    /// from before it.
     #[serde(default)]
     pub solver: bool,
 }
