@@ -3,9 +3,9 @@
 //!
 //! ```text
 //! PlyRecord as played ─┐
-//!                      ├─ distance ─> PlyDistance ─ sum ─> Disagreement ─ Tolerance ─> Finding
-//! PlyRecord as audited ┘                                                     ^
-//!                                            the two backends ───────────────┘
+//!                      ├─ Disagreement of each ply ─ mean ─> Disagreement ─ Tolerance ─> Finding
+//! PlyRecord as audited ┘                                                       ^
+//!                                              the two backends ───────────────┘
 //! ```
 //!
 //! With one seed both searches have the same noise and the same budget, so that machines which
@@ -27,41 +27,45 @@ pub use sample::{
     AuditDepth, SampledGame, Span, compare_span, sample, span_distances, task, warm_up,
 };
 
-/// How far two searches of one position are from each other.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PlyDistance {
-    /// Total variation distance of the policies that would be learned from, 0 (equal) to 1
+/// How far an audit's searches are from those that were played: means over its positions, or the
+/// distances of one position.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+pub struct Disagreement {
+    /// Positions compared.
+    pub plies: u32,
+    /// Mean total variation distance of the policies that would be learned from, 0 (equal) to 1
     /// (nothing in common): half the sum of absolute differences of probabilities.
     pub policy: f64,
     /// The same of the visits: what moves are chosen by, and not what is learned from where a policy target
     /// stands beside them.
+    #[serde(default)]
     pub visits: f64,
-    /// The larger of the differences of the root values (0 to 2) and of the draw probabilities
+    /// Mean of the larger of the differences of the root values (0 to 2) and of the draw probabilities
     /// (0 to 1).
     pub value: f64,
-    /// The difference of the best moves' values, 0 to 2.
+    /// Mean difference of the best moves' values, 0 to 2.
+    #[serde(default)]
     pub best: f64,
-    /// 1 where the move that follows from the search made again is not the one that was played, else 0. A move
-    /// that the seed draws from the visits is compared with these when a chunk comes in, and counts 0.
+    /// Share of the positions in which the move that follows from the search made again is not the one that
+    /// was played. A move that the seed draws from the visits is compared with these when a chunk comes in,
+    /// and counts 0.
+    #[serde(default)]
     pub choice: f64,
 }
 
-impl PlyDistance {
-    /// The distance of a move that was made without a search.
+impl Disagreement {
+    /// Of a move that was made without a search.
     pub fn of_move(same: bool) -> Self {
         Self {
-            policy: 0.0,
-            visits: 0.0,
-            value: 0.0,
-            best: 0.0,
+            plies: 1,
             choice: f64::from(u8::from(!same)),
+            ..Self::default()
         }
     }
 
-    /// The distance between a search as it was played and as it was made again, after which `chosen` would
-    /// have been played; both have the same
-    /// legal moves. Searches of different effort, or with a policy target in only one of them, have
-    /// nothing in common: effort and target follow from seed and parameters.
+    /// Of a search as it was played and as it was made again, after which `chosen` would have been
+    /// played; both have the same legal moves. Searches of different effort, or with a policy target in
+    /// only one of them, have nothing in common: effort and target follow from seed and parameters.
     pub fn between(played: &PlyRecord, again: &PlyRecord, chosen: Move) -> Self {
         let alike = played.effort == again.effort
             && played.target.is_some() == again.target.is_some()
@@ -75,61 +79,13 @@ impl PlyDistance {
             }
         };
         Self {
+            plies: 1,
             policy: variation(PlyRecord::policy_weights),
             visits: variation(|ply| ply.visits.iter().map(|n| *n as f32).collect()),
             value: difference(|ply| ply.root_q).max(difference(|ply| ply.root_draw)),
             best: difference(|ply| ply.best_q),
             choice: f64::from(u8::from(chosen != played.played)),
         }
-    }
-}
-
-/// Half the sum of absolute differences of two distributions given by weights.
-fn total_variation(a: &[f32], b: &[f32]) -> f64 {
-    let sum = |weights: &[f32]| weights.iter().map(|w| f64::from(*w)).sum::<f64>();
-    let (all_a, all_b) = (sum(a), sum(b));
-    if all_a <= 0.0 || all_b <= 0.0 {
-        return 1.0;
-    }
-    let differences = a
-        .iter()
-        .zip(b)
-        .map(|(a, b)| (f64::from(*a) / all_a - f64::from(*b) / all_b).abs());
-    differences.sum::<f64>() / 2.0
-}
-
-/// What an audit found, pooled over its positions: the means of their distances ([`PlyDistance`]).
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, ToSchema)]
-pub struct Disagreement {
-    /// Positions compared.
-    pub plies: u32,
-    /// Mean total variation distance of the policies, 0 to 1.
-    pub policy: f64,
-    /// Mean total variation distance of the visits, 0 to 1.
-    #[serde(default)]
-    pub visits: f64,
-    /// Mean difference of the values, 0 to 2.
-    pub value: f64,
-    /// Mean difference of the best moves' values, 0 to 2.
-    #[serde(default)]
-    pub best: f64,
-    /// Share of the positions in which another move would have been played.
-    #[serde(default)]
-    pub choice: f64,
-}
-
-impl Disagreement {
-    /// What the audit found, with one more position.
-    #[must_use]
-    pub fn with(self, distance: PlyDistance) -> Self {
-        self.and(Self {
-            plies: 1,
-            policy: distance.policy,
-            visits: distance.visits,
-            value: distance.value,
-            best: distance.best,
-            choice: distance.choice,
-        })
     }
 
     /// Two parts of an audit together.
@@ -149,6 +105,20 @@ impl Disagreement {
             choice: mean(self.choice, other.choice),
         }
     }
+}
+
+/// Half the sum of absolute differences of two distributions given by weights.
+fn total_variation(a: &[f32], b: &[f32]) -> f64 {
+    let sum = |weights: &[f32]| weights.iter().map(|w| f64::from(*w)).sum::<f64>();
+    let (all_a, all_b) = (sum(a), sum(b));
+    if all_a <= 0.0 || all_b <= 0.0 {
+        return 1.0;
+    }
+    let differences = a
+        .iter()
+        .zip(b)
+        .map(|(a, b)| (f64::from(*a) / all_a - f64::from(*b) / all_b).abs());
+    differences.sum::<f64>() / 2.0
 }
 
 /// What an auditor's searches say of a contributor's.
@@ -317,8 +287,8 @@ mod tests {
     }
 
     /// The distance where the same move follows from both searches.
-    fn between(played: &PlyRecord, again: &PlyRecord) -> PlyDistance {
-        PlyDistance::between(played, again, played.played)
+    fn between(played: &PlyRecord, again: &PlyRecord) -> Disagreement {
+        Disagreement::between(played, again, played.played)
     }
 
     /// What is learned from may be right where what the move is chosen by is not.
@@ -337,26 +307,26 @@ mod tests {
             ..wished
         };
         let other = shakmaty::Chess::default().legal_moves()[1];
-        let found = PlyDistance::between(&wished, &honest, other);
+        let found = Disagreement::between(&wished, &honest, other);
         assert_eq!((found.policy, found.value, found.choice), (0.0, 0.0, 1.0));
         assert!((found.visits - 0.75).abs() < 1e-9 && (found.best - 0.8).abs() < 1e-6);
         let tolerance = Tolerance::between(Backend::CpuF32, Backend::CpuF32);
-        let all = |found: PlyDistance| {
-            let sum = (0..64).fold(Disagreement::default(), |sum, _| sum.with(found));
+        let all = |found: Disagreement| {
+            let sum = (0..64).fold(Disagreement::default(), |sum, _| sum.and(found));
             tolerance.judge(&sum)
         };
         let none = between(&honest, &honest);
         assert_eq!(all(none), Finding::Agrees);
         for one in [
-            PlyDistance {
+            Disagreement {
                 visits: found.visits,
                 ..none
             },
-            PlyDistance {
+            Disagreement {
                 best: found.best,
                 ..none
             },
-            PlyDistance {
+            Disagreement {
                 choice: found.choice,
                 ..none
             },

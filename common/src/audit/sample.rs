@@ -1,6 +1,6 @@
 //! Which searches of a chunk an audit makes again.
 
-use super::{Disagreement, PlyDistance};
+use super::Disagreement;
 use crate::chess::moves::{castling_mode, uci};
 use crate::chess::{StartError, Termination};
 use crate::chunk::record::{GameKind, GameRecord};
@@ -187,9 +187,9 @@ pub fn span_distances<'a>(
     played: &'a GameRecord,
     span: &Span,
     again: &'a GameRecord,
-) -> impl Iterator<Item = PlyDistance> + 'a {
+) -> impl Iterator<Item = Disagreement> + 'a {
     let warm_up = (span.compared - span.first) as usize;
-    // Auditors of protocol 1 do not say what they would have played.
+    // Only games of audits say what would have been played.
     let chosen = match &again.kind {
         GameKind::Audit { chosen } => chosen.as_slice(),
         _ => &[],
@@ -197,7 +197,7 @@ pub fn span_distances<'a>(
     let drawn = chosen.len().saturating_sub(again.plies.len());
     let (drawn, chosen) = chosen.split_at(drawn);
     let opening = played.start.moves.iter().rev().zip(drawn.iter().rev());
-    let opening = opening.map(|(played, chosen)| PlyDistance::of_move(played == chosen));
+    let opening = opening.map(|(played, chosen)| Disagreement::of_move(played == chosen));
     let played = played
         .plies
         .iter()
@@ -206,14 +206,14 @@ pub fn span_distances<'a>(
     let again = again.plies.iter().enumerate().skip(warm_up);
     let searched = played.zip(again).map(|(played, (place, again))| {
         let chosen = chosen.get(place).copied().unwrap_or(played.played);
-        PlyDistance::between(played, again, chosen)
+        Disagreement::between(played, again, chosen)
     });
     opening.chain(searched)
 }
 
 /// The distances of a span together.
 pub fn compare_span(played: &GameRecord, span: &Span, again: &GameRecord) -> Disagreement {
-    span_distances(played, span, again).fold(Disagreement::default(), Disagreement::with)
+    span_distances(played, span, again).fold(Disagreement::default(), Disagreement::and)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Searches of a sample of games, made again and compared as in an audit.
 
 use rookery_common::audit::{
-    AuditDepth, PlyDistance, SampledGame, sample, span_distances, task, warm_up,
+    AuditDepth, Disagreement, SampledGame, sample, span_distances, task, warm_up,
 };
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::Seed;
@@ -26,7 +26,7 @@ pub(crate) fn audit(
     games: &[GameRecord],
     chance: u64,
     evaluator: &mut dyn Evaluator,
-) -> Outcome<Vec<Vec<PlyDistance>>> {
+) -> Outcome<Vec<Vec<Disagreement>>> {
     let spans = sample(
         &sampled(games),
         warm_up(rules),

@@ -1,6 +1,6 @@
 //! What audits found, as lines of a table.
 
-use rookery_common::audit::{Disagreement, Finding, PlyDistance, Tolerance};
+use rookery_common::audit::{Disagreement, Finding, Tolerance};
 use rookery_common::protocol::jobs::Backend;
 
 /// Mean and standard deviation.
@@ -57,7 +57,7 @@ impl Verdicts {
 pub(crate) fn report(
     search: &str,
     who: &str,
-    audits: &[Vec<PlyDistance>],
+    audits: &[Vec<Disagreement>],
     backends: (Backend, Backend),
 ) -> Verdicts {
     let all = || audits.iter().flatten();
@@ -66,10 +66,11 @@ pub(crate) fn report(
         .map(|audit| {
             audit
                 .iter()
-                .fold(Disagreement::default(), |sum, d| sum.with(*d))
+                .copied()
+                .fold(Disagreement::default(), Disagreement::and)
         })
         .collect();
-    let of = |distance: fn(&PlyDistance) -> f64| {
+    let of = |distance: fn(&Disagreement) -> f64| {
         let (mean, deviation) = moments(all().map(distance));
         format!("{mean:.4} ± {deviation:.4}")
     };

@@ -3,7 +3,7 @@
 
 use rookery_backend_torch::NetworkEvaluator;
 use rookery_common::audit::{
-    AuditDepth, Disagreement, Finding, PlyDistance, Span, Tolerance, sample, span_distances,
+    AuditDepth, Disagreement, Finding, Span, Tolerance, sample, span_distances,
 };
 use rookery_common::chess::Termination;
 use rookery_common::chunk::{GameRecord, GameStart};
@@ -25,7 +25,7 @@ const TOGETHER: u64 = 8;
 const CHUNK: usize = 8;
 
 /// What one lie changes of a ply's distances, if it is told with this size.
-type Tell = fn(&mut PlyDistance, f64);
+type Tell = fn(&mut Disagreement, f64);
 
 /// A lie about one field, and what it is worth where it is as large as can be.
 struct Lie {
@@ -200,7 +200,7 @@ fn honest(
     params: &SelfPlayParams,
     games: &[GameRecord],
     evaluator: &mut dyn Evaluator,
-) -> Outcome<Vec<Vec<PlyDistance>>> {
+) -> Outcome<Vec<Vec<Disagreement>>> {
     let whole = |game: &GameRecord| AuditedGame {
         seed: game.seed,
         start: game.start.clone(),
@@ -265,15 +265,15 @@ fn cost_of_moves(params: &SelfPlayParams, games: &[GameRecord]) -> f64 {
     sum / f64::from(plies)
 }
 
-fn pool<'a>(distances: impl Iterator<Item = &'a PlyDistance>) -> Disagreement {
-    distances.fold(Disagreement::default(), |sum, one| sum.with(*one))
+fn pool<'a>(distances: impl Iterator<Item = &'a Disagreement>) -> Disagreement {
+    distances.fold(Disagreement::default(), |sum, one| sum.and(*one))
 }
 
 /// Audits of games whose honest distances are known.
 #[derive(Clone, Copy)]
 struct Court<'a> {
     games: &'a [GameRecord],
-    distances: &'a [Vec<PlyDistance>],
+    distances: &'a [Vec<Disagreement>],
     tolerance: Tolerance,
     /// As if all games had ended so.
     termination: Termination,
@@ -281,7 +281,7 @@ struct Court<'a> {
 
 impl Court<'_> {
     fn row(&self, search: &str, auditor: &str, theirs: Backend, lie: &Lie) -> String {
-        let largest = |together, wanted: f64, most, tell: &dyn Fn(f64, f64, &mut PlyDistance)| {
+        let largest = |together, wanted: f64, most, tell: &dyn Fn(f64, f64, &mut Disagreement)| {
             largest(wanted, most, |size| {
                 self.accepted(together, |last, luck, d| {
                     if last || !lie.last {
@@ -326,7 +326,7 @@ impl Court<'_> {
 
     /// The share of audits, so many taken together, that accept what a lie makes of each ply, of which it knows whether
     /// it is a game's last and a number from 0 to 1.
-    fn accepted(&self, together: u64, lie: impl Fn(bool, f64, &mut PlyDistance)) -> f64 {
+    fn accepted(&self, together: u64, lie: impl Fn(bool, f64, &mut Disagreement)) -> f64 {
         let mut sampled = sampled(self.games);
         for game in &mut sampled {
             game.termination = self.termination;
@@ -346,7 +346,7 @@ impl Court<'_> {
                     let luck = Seed(chance ^ 0x5eed).of_game(span.game).of_game(ply).0;
                     let luck = (luck >> 11) as f64 / (1_u64 << 53) as f64;
                     lie(ply as usize + 1 == plies.len(), luck, &mut distance);
-                    found = found.with(distance);
+                    found = found.and(distance);
                 }
             }
             found

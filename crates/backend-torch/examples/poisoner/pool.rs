@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rookery_backend_torch::NetworkEvaluator;
-use rookery_common::audit::{Disagreement, Finding, PlyDistance, Tolerance};
+use rookery_common::audit::{Disagreement, Finding, Tolerance};
 use rookery_common::chunk::{Caps, ChunkHeader, GameRecord, Lease, encode, read, verify};
 use rookery_common::ids::{ContentHash, JobId, Seed};
 use rookery_common::protocol::PROTOCOL_VERSION;
@@ -170,7 +170,7 @@ fn keep(plan: &Plan<'_>, seed: Seed, games: &[GameRecord], pool: &mut Pool) -> O
 }
 
 /// The distances of an audit, by span.
-type Distances = Vec<Vec<PlyDistance>>;
+type Distances = Vec<Vec<Disagreement>>;
 
 fn judge(audits: &[Distances]) -> Audits {
     let sum = |audits: &[Distances], spans: usize| {
@@ -178,7 +178,7 @@ fn judge(audits: &[Distances]) -> Audits {
             .iter()
             .flat_map(|audit| audit.iter().take(spans))
             .flatten();
-        all.fold(Disagreement::default(), |sum, one| sum.with(*one))
+        all.fold(Disagreement::default(), |sum, one| sum.and(*one))
     };
     let accepted = |theirs| {
         let tolerance = Tolerance::between(theirs, Backend::CpuF32);
