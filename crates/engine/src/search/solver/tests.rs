@@ -157,7 +157,7 @@ fn moves_into_mate_are_not_learned_where_a_kept_tree_has_all_visits() {
     let m = parse_uci(game.position(), "h1g1").unwrap();
     let (mut search, mut spare) = (Search::default(), Tree::default());
     search.allowed = vec![PackedMove::pack(m)];
-    let mut run = |search: &mut Search, game: &mut GameHistory, visits| {
+    let run = |search: &mut Search, game: &mut GameHistory, visits| {
         let settings = Settings::new(&params(RootSearch::Puct, visits));
         let budget = budget(&settings, Purpose::Target, Exploration::Noisy);
         drive(search, game, &budget, &mut UniformEvaluator::default());
