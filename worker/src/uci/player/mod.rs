@@ -153,6 +153,8 @@ impl<N: Networks> Player<N> {
         match newer {
             Ok(None) => {}
             Ok(Some((opened, pace))) => {
+                // The old tree and the new one need not fit side by side.
+                self.ready = None;
                 let tables = self.open_tables(&options);
                 self.ready = Some(Ready::new(&options, opened, pace, tables));
             }
@@ -194,8 +196,8 @@ impl<N: Networks> Player<N> {
         let ready = match same_network {
             Some(ready) if !ready.needs_another_tree(options) => ready,
             Some(ready) => {
-                let tables = self.open_tables(options);
-                Ready::new(options, ready.opened, ready.pace, tables)
+                let (opened, pace) = ready.into_network();
+                Ready::new(options, opened, pace, self.open_tables(options))
             }
             None => {
                 let mut opened = self.networks.open(&options.network)?;
@@ -311,11 +313,17 @@ impl Ready {
         Self {
             choice: options.network.clone(),
             options: options.clone(),
-            searcher: Searcher::new(options.search(), Some(cache), seed).with_tables(tables),
             gathered: Gathered::new(opened.evaluator.as_ref()),
+            searcher: Searcher::new(options.search(), Some(cache), seed).with_tables(tables),
             opened,
             pace,
         }
+    }
+
+    /// Keeps the network. Frees the memory of the tree and of the known evaluations, so that others of the same
+    /// size can take their place.
+    fn into_network(self) -> (Opened, Pace) {
+        (self.opened, self.pace)
     }
 
     fn needs_another_tree(&self, options: &Options) -> bool {
@@ -364,17 +372,4 @@ fn ply_of(game: &GameHistory) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_move_number_gives_a_ply() {
-        let ply = |number: u32| {
-            let fen = format!("4k3/8/8/8/8/8/8/R3K3 b - - 0 {number}");
-            ply_of(&GameHistory::from_fen(&fen).unwrap())
-        };
-        assert_eq!(ply(1), 1);
-        assert_eq!(ply(20), 39);
-        assert_eq!(ply(u32::MAX), u32::MAX);
-    }
-}
+mod tests;
