@@ -27,6 +27,8 @@ pub enum Command {
         /// Moves from there.
         moves: Vec<String>,
     },
+    /// Set up a position, but neither `startpos` nor a FEN follows.
+    NoPosition,
     /// Search.
     Go(Go),
     /// Stop searching.
@@ -117,7 +119,7 @@ impl Command {
             "isready" => Self::IsReady,
             "setoption" => set_option(line),
             "ucinewgame" => Self::NewGame,
-            "position" => position(rest)?,
+            "position" => position(rest),
             "go" => Self::Go(Go::parse(rest)),
             "stop" => Self::Stop,
             "ponderhit" => Self::PonderHit,
@@ -150,16 +152,16 @@ fn split_at_word<'a>(text: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
     text.match_indices(word).map(around).find(stands_alone)
 }
 
-fn position(words: &[&str]) -> Option<Command> {
+fn position(words: &[&str]) -> Command {
     let end = words.iter().position(|word| *word == "moves");
     let (start, moves) = words.split_at(end.unwrap_or(words.len()));
     let start = match start {
         ["startpos", ..] => "startpos".to_owned(),
         ["fen", fen @ ..] if !fen.is_empty() => fen.join(" "),
-        _ => return None,
+        _ => return Command::NoPosition,
     };
     let moves = moves.iter().skip(1).map(|m| (*m).to_owned()).collect();
-    Some(Command::Position { start, moves })
+    Command::Position { start, moves }
 }
 
 impl Go {
@@ -241,11 +243,6 @@ mod tests {
         assert_eq!(Command::parse("joho  isready"), Command::IsReady);
         let unknown = Command::parse(&"x".repeat(500));
         assert_eq!(unknown, Command::Unknown("x".repeat(80)));
-        assert!(matches!(Command::parse("position"), Command::Unknown(_)));
-        assert!(matches!(
-            Command::parse("position fen"),
-            Command::Unknown(_)
-        ));
     }
 
     #[test]
@@ -282,6 +279,10 @@ mod tests {
         let start = "8/8/8/8/8/8/8/K1k5 w - - 0 1".to_owned();
         let moves = Vec::new();
         assert_eq!(parsed, Command::Position { start, moves });
+        for start in ["", "fen", "moves e2e4", "8/8/8/8/8/8/8/K1k5 w - - 0 1"] {
+            let parsed = Command::parse(&format!("position {start}"));
+            assert_eq!(parsed, Command::NoPosition, "{start}");
+        }
     }
 
     #[test]

@@ -57,7 +57,8 @@ pub fn talk<N: Networks + 'static>(
     };
     while let Some(line) = next_line(&mut input)? {
         if line.len() > MAX_LINE {
-            session.refuse_line();
+            // It can only have been a position.
+            session.refuse(&format!("a line of more than {MAX_LINE} bytes is ignored"));
             continue;
         }
         match Command::parse(&String::from_utf8_lossy(&line)) {
@@ -115,6 +116,7 @@ impl Session {
             }
             Command::NewGame => self.order(Order::NewGame),
             Command::Position { start, moves } => self.set_up(&start, &moves),
+            Command::NoPosition => self.refuse("position needs startpos or fen and a FEN"),
             Command::Go(go) => self.go(go),
             Command::Stop => self.stop(),
             Command::PonderHit => {
@@ -169,11 +171,10 @@ impl Session {
         self.game = game;
     }
 
-    /// Passes over a line that is too long. It can only have been a position.
-    fn refuse_line(&mut self) {
+    /// Says why a line sets up no position. The one before is not searched in its place.
+    fn refuse(&mut self, why: &str) {
         self.refused = true;
-        let what = format!("error: a line of more than {MAX_LINE} bytes is ignored");
-        self.output.say(&what);
+        self.output.say(&format!("error: {why}"));
     }
 
     /// The start of a game: `startpos` or a FEN, also one that is only nearly right.

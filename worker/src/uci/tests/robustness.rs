@@ -54,6 +54,7 @@ fn nonsense_is_named_and_survived() {
     let mut gui = Gui::start();
     for (line, says) in [
         ("hello world", "unknown command"),
+        ("position", "needs startpos or fen"),
         (
             "position fen 8/8/8/8/8/8/8/8 w - - 0 1",
             "not a legal position",
@@ -64,7 +65,6 @@ fn nonsense_is_named_and_survived() {
             "move 2, \"e2e4\", is not legal",
         ),
         ("position startpos moves e2e4 0000", "move 2"),
-        ("position", "unknown command"),
         ("setoption name Contempt value 3", "no option"),
         ("setoption name MultiPV value -1", "1 to 218"),
         ("setoption", "no option"),
@@ -95,6 +95,9 @@ fn a_position_that_was_refused_is_not_answered_by_the_one_before() {
     for (position, says) in [
         ("fen 8/8/8/8/8/8/8/8 w - - 0 1", "not a legal position"),
         (long.as_str(), "more than 65536 bytes"),
+        ("", "needs startpos or fen"),
+        ("fen", "needs startpos or fen"),
+        ("moves e2e4", "needs startpos or fen"),
     ] {
         gui.send(&format!("position {position}"));
         let answer = gui.next();
