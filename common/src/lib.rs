@@ -3,7 +3,7 @@
 //! Pure functions and types: no I/O but for command lines, configuration and lock files, no async, no libtorch.
 //! Read it in this order:
 //!
-//! - [`ids`]: newtypes for hashes, numbers and seeds; `names`: what the variants of enums are called;
+//! - [`ids`]: newtypes for hashes, numbers and seeds; [`mod@names`]: what the variants of enums are called;
 //! - [`chess`]: a game with its history, how games end, the canonical order of moves, forced mates;
 //! - [`encoding`]: positions as input planes, moves as policy indices;
 //! - [`network`]: the specification of a network and its file format;
@@ -42,7 +42,7 @@ pub mod ids;
 #[cfg(feature = "command-line")]
 pub mod logging;
 pub mod memory;
-mod names;
+pub mod names;
 pub mod network;
 pub mod openings;
 #[cfg(feature = "command-line")]

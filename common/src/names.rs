@@ -1,7 +1,30 @@
 //! Names of choices: what stands for each variant of an enum in the API, the ledger and specifications.
 
-/// Gives an enum `ALL`, `name` and `from_name`. A variant that is left out does not compile. The names
-/// are those in the enum's JSON.
+/// A name that no variant of an enum has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is none of its names")]
+pub struct UnknownName(pub String);
+
+/// Gives an enum `ALL`, `name`, `from_name` and `FromStr`. A variant that is left out does not compile. The names
+/// are those in the enum's JSON, if it has any.
+///
+/// ```
+/// #[derive(Debug, Clone, Copy, PartialEq)]
+/// enum Light {
+///     On,
+///     Off,
+/// }
+///
+/// rookery_common::names! {
+///     /// The name of the state.
+///     Light { On = "on", Off = "off" }
+/// }
+///
+/// assert_eq!(Light::On.name(), "on");
+/// assert_eq!("off".parse(), Ok(Light::Off));
+/// assert!("dim".parse::<Light>().is_err());
+/// ```
+#[macro_export]
 macro_rules! names {
     ($(#[$doc:meta])* $type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
         impl $type {
@@ -20,6 +43,14 @@ macro_rules! names {
                 Self::ALL.into_iter().find(|one| one.name() == name)
             }
         }
+
+        impl ::std::str::FromStr for $type {
+            type Err = $crate::names::UnknownName;
+
+            fn from_str(name: &str) -> ::std::result::Result<Self, Self::Err> {
+                Self::from_name(name).ok_or_else(|| $crate::names::UnknownName(name.to_owned()))
+            }
+        }
     };
 }
 
@@ -27,43 +58,54 @@ pub(crate) use names;
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Debug;
+    use std::str::FromStr;
+
     use serde::Serialize;
 
+    use super::UnknownName;
     use crate::audit::Finding;
+    use crate::chess::{GameResult, Termination};
     use crate::encoding::{InputEncoding, PolicyEncoding};
     use crate::network::AuxiliaryHead;
     use crate::protocol::jobs::{Backend, WorkKind};
-    use crate::protocol::matches::MatchStatus;
+    use crate::protocol::matches::{MatchPurpose, MatchStatus};
     use crate::protocol::networks::{ExportFormat, NetworkStatus};
     use crate::protocol::people::Scope;
     use crate::protocol::runs::RunStatus;
 
-    fn compare<T: Copy + Serialize>(all: &[T], name: fn(T) -> &'static str) {
+    fn compare<T>(all: &[T], name: fn(T) -> &'static str)
+    where
+        T: Copy + Debug + PartialEq + Serialize + FromStr<Err = UnknownName>,
+    {
         for one in all {
             assert_eq!(serde_json::to_value(one).unwrap(), name(*one));
+            assert_eq!(name(*one).parse(), Ok(*one));
         }
     }
 
     #[test]
-    fn names_are_those_in_json() {
+    fn names_are_those_in_json_and_lead_back() {
         compare(&AuxiliaryHead::ALL, AuxiliaryHead::name);
         compare(&Backend::ALL, Backend::name);
         compare(&ExportFormat::ALL, ExportFormat::name);
         compare(&Finding::ALL, Finding::name);
+        compare(&GameResult::ALL, GameResult::name);
         compare(&InputEncoding::ALL, InputEncoding::name);
+        compare(&MatchPurpose::ALL, MatchPurpose::name);
         compare(&MatchStatus::ALL, MatchStatus::name);
         compare(&NetworkStatus::ALL, NetworkStatus::name);
         compare(&PolicyEncoding::ALL, PolicyEncoding::name);
         compare(&RunStatus::ALL, RunStatus::name);
         compare(&Scope::ALL, Scope::name);
+        compare(&Termination::ALL, Termination::name);
         compare(&WorkKind::ALL, WorkKind::name);
     }
 
     #[test]
-    fn names_lead_back_and_other_texts_nowhere() {
-        for kind in WorkKind::ALL {
-            assert_eq!(WorkKind::from_name(kind.name()), Some(kind));
-        }
+    fn other_texts_lead_nowhere() {
         assert_eq!(WorkKind::from_name("Match"), None);
+        let unknown = UnknownName("Match".to_owned());
+        assert_eq!("Match".parse::<WorkKind>(), Err(unknown));
     }
 }

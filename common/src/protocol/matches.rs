@@ -21,6 +21,11 @@ pub enum MatchPurpose {
     Rating,
 }
 
+names! {
+    /// The name used in the API and the ledger.
+    MatchPurpose { Gate = "gate", Rating = "rating" }
+}
+
 /// Where a match stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]

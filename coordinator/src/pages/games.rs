@@ -158,16 +158,14 @@ pub(super) async fn list(
 /// What chooses games, by the names that addresses have for it.
 fn pairs(query: &GamesQuery) -> Vec<(&'static str, String)> {
     let number = |number: u32| number.to_string();
-    let result = query.result.map(|result| match result {
-        GameResult::WhiteWins => "white-wins",
-        GameResult::BlackWins => "black-wins",
-        GameResult::Draw => "draw",
-    });
     let all = [
         ("contributor", query.contributor.clone()),
         ("network", query.network.map(|network| network.to_string())),
         ("kind", query.kind.map(|kind| kind.name().to_owned())),
-        ("result", result.map(str::to_owned)),
+        (
+            "result",
+            query.result.map(|result| result.name().to_owned()),
+        ),
         (
             "termination",
             query.termination.map(|end| end.name().to_owned()),

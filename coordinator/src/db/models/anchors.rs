@@ -8,7 +8,7 @@ use sqlx::AnyConnection;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
-use crate::db::sql::rows::{to_u32, unreadable};
+use crate::db::sql::rows::{network, unreadable};
 use crate::db::types::EloOrder;
 
 /// An anchor's Elo from its column.
@@ -33,7 +33,7 @@ pub(crate) async fn given(
     .fetch_all(conn)
     .await?;
     rows.into_iter()
-        .map(|(number, elo)| Ok((NetworkNumber(to_u32("network", number)?), read(elo)?)))
+        .map(|(number, elo)| Ok((network(number)?, read(elo)?)))
         .collect()
 }
 

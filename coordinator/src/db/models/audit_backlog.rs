@@ -15,7 +15,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::Result;
 use crate::db::models::audits::{VOID_AFTER_MS, record_of};
 use crate::db::models::lease_work::{self, LeaseValues};
-use crate::db::sql::rows::{hash, named, seed, to_u32, unreadable};
+use crate::db::sql::rows::{hash, parse, seed, to_u32, unreadable};
 use crate::db::sql::statement::{LISTED, Statement};
 use crate::db::trust::UnplannedAudit;
 
@@ -188,7 +188,7 @@ async fn games_of(
             let game = SampledGame {
                 index: to_u32("game", index)?,
                 plies: to_u32("plies", plies)?,
-                termination: named("termination", &termination)?,
+                termination: parse("termination", &termination)?,
             };
             games.entry(chunk).or_default().push(game);
         }

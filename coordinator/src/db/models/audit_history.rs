@@ -9,7 +9,7 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
 use crate::db::models::audits::{AuditRow, record_of};
-use crate::db::sql::rows::{to_u32, unreadable};
+use crate::db::sql::rows::{parse, to_u32};
 use crate::trust::pool::Evidence;
 use crate::trust::verdict::Auditor;
 
@@ -48,7 +48,7 @@ impl Row {
 }
 
 fn backend(name: &str) -> Result<Backend> {
-    Backend::from_name(name).ok_or_else(|| unreadable("backend", &name))
+    parse("backend", name)
 }
 
 /// The opinions on an audit that is about to be decided and on those of the same contributor that

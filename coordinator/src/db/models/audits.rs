@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use rookery_common::ids::{JobId, UserId};
+use rookery_common::names;
 use rookery_common::protocol::jobs::Work;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
@@ -60,15 +61,13 @@ pub(crate) enum Cause {
     Cleared,
 }
 
-impl Cause {
-    /// The name in the ledger.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Sampled => "sampled",
-            Self::Scrutiny => "scrutiny",
-            Self::Drift => "drift",
-            Self::Cleared => "cleared",
-        }
+names! {
+    /// The text of the column.
+    Cause {
+        Sampled = "sampled",
+        Scrutiny = "scrutiny",
+        Drift = "drift",
+        Cleared = "cleared",
     }
 }
 

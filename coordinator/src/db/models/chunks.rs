@@ -1,13 +1,13 @@
 //! Chunks of the ledger: found and listed.
 
-use rookery_common::ids::{ContentHash, NetworkNumber, RunName, UserId};
-use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow, WorkKind};
+use rookery_common::ids::{ContentHash, RunName, UserId};
+use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow};
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::runs;
-use crate::db::sql::rows::{hash, time_text, to_count, to_u32, unreadable};
+use crate::db::sql::rows::{hash, network, parse, time_text, to_count, to_u32};
 use crate::db::sql::statement::Statement;
 use crate::db::trust::ChunkStatus;
 
@@ -51,9 +51,8 @@ impl StoredChunk {
         Ok(ChunkRow {
             sequence: self.sequence,
             hash: hash(&self.hash)?,
-            kind: WorkKind::from_name(&self.kind)
-                .ok_or_else(|| unreadable("kind of chunk", &&self.kind))?,
-            network: NetworkNumber(to_u32("network", self.network)?),
+            kind: parse("kind of chunk", &self.kind)?,
+            network: network(self.network)?,
             bytes: to_count(self.bytes),
             games: to_u32("number of games", self.games)?,
             positions: to_u32("number of positions", self.positions)?,
@@ -109,8 +108,7 @@ pub(crate) async fn one(
     .bind(row.sequence)
     .fetch_one(conn)
     .await?;
-    let run = run.parse().map_err(|error| unreadable("run", &error))?;
-    Ok((run, row.into_chunk()?))
+    Ok((parse("run", &run)?, row.into_chunk()?))
 }
 
 /// Chunks that an order is about.

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::API_PREFIX;
-use rookery_common::protocol::networks::{ExportFormat, NetworkExport};
+use rookery_common::protocol::networks::NetworkExport;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
-use crate::db::sql::rows::{hash, to_count, unreadable};
+use crate::db::sql::rows::{hash, parse, to_count};
 
 pub(crate) async fn of_network(
     conn: &mut AnyConnection,
@@ -47,10 +47,8 @@ pub(crate) async fn of_run(
 /// An export from its columns: format, hash, size.
 fn export(network: &ContentHash, row: (String, Vec<u8>, i64)) -> Result<NetworkExport> {
     let (name, bytes, size) = row;
-    let format = ExportFormat::from_name(&name);
-    let format = format.ok_or_else(|| unreadable("export format", &name))?;
     Ok(NetworkExport {
-        format,
+        format: parse("export format", &name)?,
         hash: hash(&bytes)?,
         bytes: to_count(size),
         file: format!("{API_PREFIX}/networks/{network}/file?format={name}"),

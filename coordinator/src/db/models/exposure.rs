@@ -1,12 +1,12 @@
 //! Networks that may have learnt from a contributor's games.
 
-use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::ids::RunName;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
 use crate::db::models::users;
-use crate::db::sql::rows::{time_text, to_u32, unreadable};
+use crate::db::sql::rows::{network, parse, time_text};
 use crate::db::trust::Exposure;
 
 #[derive(FromRow)]
@@ -35,8 +35,8 @@ pub(crate) async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<Vec<
     .await?;
     let mut found: Vec<Exposure> = Vec::new();
     for row in rows {
-        let run: RunName = row.run.parse().map_err(|error| unreadable("run", &error))?;
-        let number = NetworkNumber(to_u32("network", row.number)?);
+        let run: RunName = parse("run", &row.run)?;
+        let number = network(row.number)?;
         if found.last().is_none_or(|last| last.run != run) {
             let (since, best) = (time_text(row.since)?, false);
             let networks = Vec::new();

@@ -6,7 +6,7 @@ use sqlx::AnyConnection;
 
 use crate::db::error::Result;
 use crate::db::models::operator_log::{self, Act, Action};
-use crate::db::sql::rows::unreadable;
+use crate::db::sql::rows::{parse, unreadable};
 use crate::db::types::{LedgerId, Moved};
 
 /// The identifier that the schema gave the ledger.
@@ -14,8 +14,7 @@ pub(crate) async fn id(conn: &mut AnyConnection) -> Result<LedgerId> {
     let id: String = sqlx::query_scalar("SELECT id FROM ledger_id")
         .fetch_one(conn)
         .await?;
-    id.parse()
-        .map_err(|error: uuid::Error| unreadable("identifier", &error))
+    parse("identifier", &id)
 }
 
 /// Writes what is there already, to see whether anything can be written.

@@ -9,7 +9,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
-use crate::db::sql::rows::{run_key, time_text};
+use crate::db::sql::rows::{parse, time_text};
 
 #[derive(FromRow)]
 struct Row {
@@ -29,7 +29,7 @@ pub(crate) async fn of_run(conn: &mut AnyConnection, run: &RunName) -> Result<Ve
     rows.into_iter()
         .map(|row| {
             Ok(RunKeyInfo {
-                key: run_key(&row.key)?,
+                key: parse("key", &row.key)?,
                 endorsement: row.endorsement.map(Signature),
                 since: time_text(row.added_at)?,
             })

@@ -12,7 +12,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::audits;
 use crate::db::models::lease_work::{self, LeaseValues};
-use crate::db::sql::rows::{job_bytes, seed, to_u32, unreadable};
+use crate::db::sql::rows::{job_bytes, network, parse, seed, to_u32, unreadable};
 use crate::db::sql::statement::Statement;
 use crate::db::types::LeasedJob;
 use crate::trust::rate::TrackRecord;
@@ -65,15 +65,15 @@ pub(crate) struct JobRow {
 
 impl JobRow {
     pub(crate) fn kind(&self) -> Result<WorkKind> {
-        WorkKind::from_name(&self.kind).ok_or_else(|| unreadable("kind of job", &&self.kind))
+        parse("kind of job", &self.kind)
     }
 
     pub(crate) fn run(&self) -> Result<RunName> {
-        self.run.parse().map_err(|error| unreadable("run", &error))
+        parse("run", &self.run)
     }
 
     pub(crate) fn network(&self) -> Result<NetworkNumber> {
-        to_u32("network", self.network).map(NetworkNumber)
+        network(self.network)
     }
 
     /// Refuses games of a run that is over: nobody would audit them, and of a deleted one nothing tells which were

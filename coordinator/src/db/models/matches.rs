@@ -14,7 +14,7 @@ use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{networks, pairs};
 use crate::db::sql::rows::{
-    count, from_json, name_of, named, seed, seed_column, time_text, time_text_opt, to_count,
+    count, from_json, network, parse, seed, seed_column, time_text, time_text_opt, to_count,
     to_json, to_u32, unreadable,
 };
 use crate::db::types::MatchDraft;
@@ -102,10 +102,10 @@ impl MatchRow {
         Ok(Match {
             id: self.id,
             run_id: self.run_id,
-            purpose: named("purpose", &self.purpose)?,
-            status: named("match status", &self.status)?,
-            candidate: NetworkNumber(to_u32("network", self.candidate)?),
-            opponent: NetworkNumber(to_u32("network", self.opponent)?),
+            purpose: parse("purpose", &self.purpose)?,
+            status: parse("match status", &self.status)?,
+            candidate: network(self.candidate)?,
+            opponent: network(self.opponent)?,
             rule: from_json("gate rule", &self.rule)?,
             pair_limit: to_u32("pair limit", self.pair_limit)?,
             seed: seed(self.seed),
@@ -115,10 +115,7 @@ impl MatchRow {
     }
 
     fn into_info(self) -> Result<MatchInfo> {
-        let run = self
-            .run
-            .parse()
-            .map_err(|error| unreadable("run", &error))?;
+        let run = parse("run", &self.run)?;
         let (opened_at, decided_at) = (time_text(self.opened_at)?, time_text_opt(self.decided_at)?);
         let reason = self.reason.clone();
         let m = self.into_match()?;
@@ -280,7 +277,7 @@ pub(crate) async fn open_next_gate(
         .bind(id.0)
         .execute(conn)
         .await?;
-    Ok(Some((NetworkNumber(to_u32("network", number)?), id)))
+    Ok(Some((network(number)?, id)))
 }
 
 async fn any_open(conn: &mut AnyConnection, run: i64, purpose: MatchPurpose) -> Result<bool> {
@@ -289,7 +286,7 @@ async fn any_open(conn: &mut AnyConnection, run: i64, purpose: MatchPurpose) -> 
          WHERE run_id = $1 AND status = 'open' AND purpose = $2",
     )
     .bind(run)
-    .bind(name_of(&purpose)?)
+    .bind(purpose.name())
     .fetch_one(conn)
     .await?;
     Ok(open > 0)
@@ -316,7 +313,7 @@ async fn insert(
          VALUES ($1, $2, 'open', $3, $4, $5, $6, $7, $8) RETURNING id",
     )
     .bind(new.run)
-    .bind(name_of(&new.purpose)?)
+    .bind(new.purpose.name())
     .bind(candidate)
     .bind(opponent)
     .bind(to_json(&new.rule)?)

@@ -16,7 +16,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{anchors, exports, puzzles};
-use crate::db::sql::rows::{from_json, hash, time_text, to_count, to_u32, unreadable};
+use crate::db::sql::rows::{from_json, hash, network, parse, time_text, to_count, unreadable};
 
 #[derive(FromRow)]
 struct NetworkRow {
@@ -83,21 +83,18 @@ impl NetworkRow {
     }
 
     fn into_info(self, score: PuzzleScore, exports: Vec<NetworkExport>) -> Result<NetworkInfo> {
-        let number = NetworkNumber(to_u32("network", self.number)?);
+        let number = network(self.number)?;
         let (hash, rating) = (hash(&self.hash)?, self.rating());
-        let anchor = self.name.map(|name| name.parse()).transpose();
+        let anchor = self.name.map(|name| parse("name", &name)).transpose()?;
         Ok(NetworkInfo {
-            run: self
-                .run
-                .parse()
-                .map_err(|error| unreadable("run", &error))?,
+            run: parse("run", &self.run)?,
             number,
-            anchor: anchor.map_err(|error| unreadable("name", &error))?,
+            anchor,
             anchor_elo: anchors::elo(self.anchor_elo)?,
             hash,
             bytes: to_count(self.bytes),
             spec: from_json("network specification", &self.spec)?,
-            status: parse_status(&self.status)?,
+            status: parse("network status", &self.status)?,
             gate: self.gate_id.map(MatchId),
             rating,
             puzzles: (score.tried > 0).then_some(score),
@@ -108,10 +105,6 @@ impl NetworkRow {
             exports,
         })
     }
-}
-
-pub(crate) fn parse_status(name: &str) -> Result<NetworkStatus> {
-    NetworkStatus::from_name(name).ok_or_else(|| unreadable("network status", &name))
 }
 
 /// All networks of a run, in as many queries as of one.

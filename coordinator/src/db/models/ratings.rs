@@ -9,7 +9,7 @@ use sqlx::AnyConnection;
 use crate::db::error::Result;
 use crate::db::models::{anchors, runs};
 use crate::db::sql::dialect;
-use crate::db::sql::rows::{count, hash, to_count, to_u32, unreadable};
+use crate::db::sql::rows::{count, hash, network, parse, to_count};
 use crate::db::types::{FitNumber, Fitting, HeadToHead, RatingBasis, RatingState};
 
 /// Which matches results are of.
@@ -64,8 +64,8 @@ async fn head_to_head(
 
 fn from_row((a, b, wins, draws, losses): (i64, i64, i64, i64, i64)) -> Result<HeadToHead> {
     Ok(HeadToHead {
-        a: NetworkNumber(to_u32("network", a)?),
-        b: NetworkNumber(to_u32("network", b)?),
+        a: network(a)?,
+        b: network(b)?,
         wins: to_count(wins),
         draws: to_count(draws),
         losses: to_count(losses),
@@ -98,11 +98,7 @@ pub(crate) async fn waiting(conn: &mut AnyConnection) -> Result<Vec<RunName>> {
     .bind(runs::UNRATED_GAMES)
     .fetch_all(conn)
     .await?;
-    let read = |name: String| {
-        let run = name.parse::<RunName>();
-        run.map_err(|error| unreadable("run", &error))
-    };
-    names.into_iter().map(read).collect()
+    names.iter().map(|name| parse("run", name)).collect()
 }
 
 /// Ratings and what they follow from, of one moment.
@@ -181,9 +177,9 @@ pub(crate) async fn list(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<
     .fetch_all(conn)
     .await?;
     rows.into_iter()
-        .map(|(network, bytes, elo, low, high, games)| {
+        .map(|(number, bytes, elo, low, high, games)| {
             Ok(RatingRow {
-                network: NetworkNumber(to_u32("network", network)?),
+                network: network(number)?,
                 hash: hash(&bytes)?,
                 rating: Rating {
                     elo,

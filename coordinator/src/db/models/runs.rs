@@ -16,7 +16,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::audits;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::sql::rows::{
-    from_json, run_key, time_text, time_text_opt, to_count, to_json, to_u32, unreadable,
+    from_json, network, parse, time_text, time_text_opt, to_count, to_json, to_u32,
 };
 use crate::db::types::{DELETED, Intake, RunDraft};
 
@@ -92,17 +92,15 @@ fn parsed(text: &str) -> Result<Arc<RunParams>> {
 
 impl RunRow {
     fn name(&self) -> Result<RunName> {
-        self.name.parse().map_err(|error| unreadable("run", &error))
+        parse("run", &self.name)
     }
 
     fn status(&self) -> Result<RunStatus> {
-        RunStatus::from_name(&self.status).ok_or_else(|| unreadable("status", &&self.status))
+        parse("status", &self.status)
     }
 
     fn best(&self) -> Result<Option<NetworkNumber>> {
-        self.best
-            .map(|best| to_u32("network", best).map(NetworkNumber))
-            .transpose()
+        self.best.map(network).transpose()
     }
 
     pub(crate) fn into_run(self) -> Result<Run> {
@@ -129,7 +127,11 @@ impl RunRow {
             status: self.status()?,
             params: from_json("parameters", &self.params)?,
             best: self.best()?,
-            key: self.signing_key.as_deref().map(run_key).transpose()?,
+            key: self
+                .signing_key
+                .as_deref()
+                .map(|key| parse("key", key))
+                .transpose()?,
             versions: from_json("versions", &self.versions)?,
             last_report: self.last_report()?,
             title: self.title,
@@ -167,11 +169,7 @@ pub(crate) async fn name_of(conn: &mut AnyConnection, id: i64) -> Result<Option<
             .bind(id)
             .fetch_optional(conn)
             .await?;
-    let read = |name: String| {
-        name.parse::<RunName>()
-            .map_err(|error| unreadable("run", &error))
-    };
-    name.map(read).transpose()
+    name.map(|name| parse("run", &name)).transpose()
 }
 
 async fn find_row(conn: &mut AnyConnection, run: &RunName) -> Result<Option<RunRow>> {

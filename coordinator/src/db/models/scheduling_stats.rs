@@ -10,7 +10,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::Result;
 use crate::db::models::networks;
 use crate::db::scheduling::Lengths;
-use crate::db::sql::rows::{to_u32, unreadable};
+use crate::db::sql::rows::{network, unreadable};
 
 /// How things stand in a run.
 #[derive(Clone)]
@@ -105,7 +105,7 @@ pub(crate) async fn before(
     let former = earlier.iter().find(|former| former.status != demoted);
     former
         .map(|former| {
-            let number = NetworkNumber(to_u32("network", former.number)?);
+            let number = network(former.number)?;
             networks::reference_of(&former.hash, number, former.bytes)
         })
         .transpose()

@@ -12,7 +12,7 @@ use crate::db::error::Result;
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::matches::Match;
 use crate::db::models::puzzles::{self, Groups};
-use crate::db::sql::rows::{from_json, named};
+use crate::db::sql::rows::{from_json, parse};
 use crate::db::sql::statement::Statement;
 use crate::db::trust::ChunkStatus;
 
@@ -30,7 +30,7 @@ pub(crate) async fn tally_of(conn: &mut AnyConnection, m: &Match) -> Result<Tall
     .await?;
     let mut pairs: BTreeMap<(i64, Vec<u8>), Vec<GameScore>> = BTreeMap::new();
     for (job, pair, white, result) in games {
-        let result: GameResult = named("result", &result)?;
+        let result: GameResult = parse("result", &result)?;
         let side = if white == i64::from(m.candidate.0) {
             Color::White
         } else {

@@ -10,7 +10,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::{users, worker_blocks};
-use crate::db::sql::rows::{time_text, time_text_opt, to_count, unreadable};
+use crate::db::sql::rows::{parse, time_text, time_text_opt, to_count};
 use crate::db::types::{
     Principal, Restrictions, Standing, TOKENS, TokenCounts, TokenDraft, TokenInfo,
 };
@@ -37,7 +37,7 @@ fn scope_names(scopes: &[Scope]) -> String {
 fn parse_scopes(names: &str) -> Result<Vec<Scope>> {
     names
         .split_whitespace()
-        .map(|name| Scope::from_name(name).ok_or_else(|| unreadable("scope", &name)))
+        .map(|name| parse("scope", name))
         .collect()
 }
 

@@ -1,10 +1,10 @@
 //! Between columns and types: times, hashes, names and JSON.
 
 use std::fmt::Display;
+use std::str::FromStr;
 
 use jiff::Timestamp;
-use rookery_common::ids::{ContentHash, JobId, Seed};
-use rookery_common::signing::RunKey;
+use rookery_common::ids::{ContentHash, JobId, NetworkNumber, Seed};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -60,19 +60,10 @@ pub(crate) const fn seed(column: i64) -> Seed {
     Seed(column.cast_unsigned())
 }
 
-/// The name that serde gives a variant without fields.
-pub(crate) fn name_of<T: Serialize>(value: &T) -> Result<String> {
-    match serde_json::to_value(value) {
-        Ok(serde_json::Value::String(name)) => Ok(name),
-        Ok(other) => Err(unreadable("name", &format!("{other} is no name"))),
-        Err(error) => Err(unreadable("name", &error)),
-    }
-}
-
-/// The variant of a name.
-pub(crate) fn named<T: DeserializeOwned>(what: &'static str, name: &str) -> Result<T> {
-    serde_json::from_value(serde_json::Value::String(name.to_owned()))
-        .map_err(|error| unreadable(what, &error))
+/// A name, a key or another value that its column holds as text.
+pub(crate) fn parse<T: FromStr<Err: Display>>(what: &'static str, text: &str) -> Result<T> {
+    text.parse()
+        .map_err(|error: T::Err| unreadable(what, &error))
 }
 
 /// A value as JSON.
@@ -100,7 +91,25 @@ pub(crate) fn to_u32(what: &'static str, column: i64) -> Result<u32> {
     u32::try_from(column).map_err(|_| unreadable(what, &format!("{column} is out of range")))
 }
 
-/// The key of a column.
-pub(crate) fn run_key(text: &str) -> Result<RunKey> {
-    text.parse().map_err(|error| unreadable("key", &error))
+/// A network's number from its column.
+pub(crate) fn network(column: i64) -> Result<NetworkNumber> {
+    to_u32("network", column).map(NetworkNumber)
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::protocol::runs::RunStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_no_name_is_reported_with_its_column() {
+        let open: RunStatus = parse("status", "open").unwrap();
+        assert_eq!(open, RunStatus::Open);
+        let error = parse::<RunStatus>("status", "Open").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the ledger holds an unreadable status: \"Open\" is none of its names"
+        );
+    }
 }

@@ -1,6 +1,6 @@
 //! Audits as jobs: who is given which one.
 
-use rookery_common::ids::{MatchId, NetworkNumber};
+use rookery_common::ids::MatchId;
 use rookery_common::protocol::jobs::{NetworkRef, Work};
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
@@ -9,7 +9,7 @@ use crate::db::error::Result;
 use crate::db::models::leases::is_over;
 use crate::db::models::runs::Run;
 use crate::db::models::{matches, networks};
-use crate::db::sql::rows::{from_json, job_bytes, to_u32};
+use crate::db::sql::rows::{from_json, job_bytes, network};
 use crate::db::trust::AuditPlan;
 use crate::db::types::LeaseRequest;
 use crate::trust::verdict::Auditor;
@@ -50,7 +50,7 @@ pub(crate) async fn work(
             let m = matches::load(conn, MatchId(id)).await?;
             vec![m.candidate, m.opponent]
         }
-        None => vec![NetworkNumber(to_u32("network", row.network)?)],
+        None => vec![network(row.network)?],
     };
     let mut needed = Vec::new();
     for number in numbers {

@@ -14,7 +14,7 @@ use crate::db::models::extra_audits::open_recent;
 use crate::db::models::leases::{JobRow, is_over};
 use crate::db::models::states::AuditState;
 use crate::db::models::{audit_draws, audit_history, audits, chunks, tokens};
-use crate::db::sql::rows::{job_bytes, unreadable};
+use crate::db::sql::rows::{job_bytes, parse, unreadable};
 use crate::db::trust::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::types::ChunkDraft;
 use crate::db::use_cases::{exclusions, quarantine};
@@ -143,8 +143,7 @@ async fn opinions(conn: &mut AnyConnection, audit: i64) -> Result<Vec<(i64, Opin
             } else {
                 Auditor::Volunteer.with(record_of(passed, vouched, 0)?)
             };
-            let finding =
-                Finding::from_name(&finding).ok_or_else(|| unreadable("finding", &&finding))?;
+            let finding = parse("finding", &finding)?;
             Ok((user, Opinion { finding, auditor }))
         })
         .collect()
@@ -330,7 +329,10 @@ async fn fail_audit(
     .bind(audit.id)
     .fetch_all(&mut *conn)
     .await?;
-    let failed = |state: &String| Ok(AuditState::read(state)? == AuditState::Failed);
+    let failed = |state: &String| {
+        let state: AuditState = parse("state of an audit", state)?;
+        Ok(state == AuditState::Failed)
+    };
     let failed: Vec<bool> = recent.iter().map(failed).collect::<Result<_>>()?;
     if is_quarantined_by(&failed) {
         let user = UserId(audit.user_id);

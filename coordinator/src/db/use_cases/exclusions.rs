@@ -18,7 +18,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::{credits, puzzles, runs, spans, tallies};
-use crate::db::sql::rows::{hash, name_of, named, time_text};
+use crate::db::sql::rows::{hash, parse, time_text};
 use crate::db::sql::statement::Statement;
 use crate::db::trust::{ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::use_cases::match_results;
@@ -137,7 +137,7 @@ async fn move_sums(conn: &mut AnyConnection, chunks: &Sums, state: ChunkStatus) 
         ChunkStatus::Excluded => -1,
         ChunkStatus::Counted => 1,
     };
-    let kind: WorkKind = named("kind of chunk", &chunks.kind)?;
+    let kind: WorkKind = parse("kind of chunk", &chunks.kind)?;
     let training = i64::from(kind.is_training());
     sqlx::query("UPDATE runs SET training_positions = training_positions + $2 WHERE id = $1")
         .bind(chunks.run_id)
@@ -193,9 +193,9 @@ async fn fill_pairs(conn: &mut AnyConnection, match_id: i64, which: ChunkSelecti
 fn half_points(statement: &mut Statement, candidate: Color, which: ChunkSelection) -> Result<()> {
     statement.push("SELECT CASE g.result WHEN ");
     statement
-        .bind(name_of(&GameResult::Draw)?)?
+        .bind(GameResult::Draw.name())?
         .push(" THEN 1 WHEN ");
-    let win = name_of(&GameResult::win_of(candidate))?;
+    let win = GameResult::win_of(candidate).name();
     statement.bind(win)?.push(
         " THEN 2 ELSE 0 END FROM games g JOIN chunks c ON c.sequence = g.chunk
            JOIN matches m ON m.id = g.match_id

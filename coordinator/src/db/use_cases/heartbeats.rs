@@ -17,7 +17,7 @@ use crate::db::models::leases::unknown;
 use crate::db::models::states::JobState;
 use crate::db::scheduling;
 use crate::db::sql::load::MOST;
-use crate::db::sql::rows::{job_bytes, named, unreadable};
+use crate::db::sql::rows::{job_bytes, parse};
 use crate::db::sql::statement::{Statement, filled};
 use crate::db::use_cases::new_leases::speed;
 
@@ -54,11 +54,11 @@ struct LeaseRow {
 
 impl LeaseRow {
     fn kind(&self) -> Result<WorkKind> {
-        named("kind of job", &self.kind)
+        parse("kind of job", &self.kind)
     }
 
     fn state(&self) -> Result<JobState> {
-        JobState::read(&self.state)
+        parse("state of a job", &self.state)
     }
 }
 
@@ -135,7 +135,7 @@ fn instruct(job: JobId, lease: &LeaseRow) -> Result<Instruction> {
             let detail = format!("the lease of job {job} is over and others play its pairs");
             return Err(DbError::LeaseEnded(detail));
         }
-        let status: MatchStatus = named("match status", status)?;
+        let status: MatchStatus = parse("match status", status)?;
         if status != MatchStatus::Open {
             return Ok(Instruction::Abandon);
         }
@@ -149,10 +149,9 @@ fn instruct(job: JobId, lease: &LeaseRow) -> Result<Instruction> {
     if lease.blocked != 0 {
         return Ok(Instruction::Abandon);
     }
-    match RunStatus::from_name(&lease.run_status) {
-        Some(RunStatus::Open) => Ok(Instruction::Continue),
-        Some(RunStatus::Paused) => Ok(Instruction::Abandon),
-        None => Err(unreadable("status", &&lease.run_status)),
+    match parse("status", &lease.run_status)? {
+        RunStatus::Open => Ok(Instruction::Continue),
+        RunStatus::Paused => Ok(Instruction::Abandon),
     }
 }
 

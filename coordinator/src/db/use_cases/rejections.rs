@@ -10,6 +10,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{matches, networks};
+use crate::db::sql::rows::parse;
 use crate::db::types::Rejection;
 use crate::db::use_cases::match_results;
 
@@ -59,7 +60,7 @@ async fn gate_of_candidate(
             .await?;
     let (status, gate) =
         row.ok_or_else(|| DbError::NotFound(format!("network number {number}")))?;
-    let status = networks::parse_status(&status)?;
+    let status: NetworkStatus = parse("network status", &status)?;
     if status == NetworkStatus::Candidate {
         return Ok(gate.map(MatchId));
     }

@@ -9,7 +9,7 @@ use sqlx::AnyConnection;
 use crate::db::error::Result;
 use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::models::{networks, runs};
-use crate::db::sql::rows::to_u32;
+use crate::db::sql::rows::network;
 use crate::db::types::Rollback;
 
 /// Demotes what was promoted after a network and makes that best, if best is still what it was taken
@@ -65,6 +65,5 @@ async fn promoted(conn: &mut AnyConnection, run: i64) -> Result<Vec<NetworkNumbe
     .bind(run)
     .fetch_all(conn)
     .await?;
-    let number = |number| to_u32("network", number).map(NetworkNumber);
-    numbers.into_iter().map(number).collect()
+    numbers.into_iter().map(network).collect()
 }

@@ -8,7 +8,7 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
 use crate::db::models::{audits, drift, unreturned_games, users, worker_blocks};
-use crate::db::sql::rows::{hash, named, time_text, to_count, to_u32};
+use crate::db::sql::rows::{hash, parse, time_text, to_count, to_u32};
 use crate::db::use_cases::quarantine;
 use crate::trust::rate::{PROBATION, full_audit_share};
 
@@ -125,7 +125,7 @@ async fn held(conn: &mut AnyConnection, user: UserId) -> Result<Vec<HeldChunk>> 
         Ok(HeldChunk {
             chunk: hash(&row.hash)?,
             run: row.run,
-            kind: named("kind of chunk", &row.kind)?,
+            kind: parse("kind of chunk", &row.kind)?,
             games: to_u32("number of games", row.games)?,
             positions: to_u32("number of positions", row.positions)?,
             reason: row.reason,

@@ -9,11 +9,11 @@ use sqlx::AnyConnection;
 
 use crate::db::NetworkSubmitted;
 use crate::db::error::{DbError, Result};
-use crate::db::models::networks::{after_promotions, by_hash, make_best, parse_status};
+use crate::db::models::networks::{after_promotions, by_hash, make_best};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{anchors, exports, matches, users};
-use crate::db::sql::rows::{count, seed_column, to_json, to_u32};
+use crate::db::sql::rows::{count, network, parse, seed_column, to_json};
 use crate::db::types::{AnchorDraft, CANDIDATES, ExportDraft, NetworkDraft};
 
 /// Enters a network, unless the run has it: as the first, as an anchor, as a candidate for a gate, or
@@ -138,8 +138,8 @@ async fn existing(
     row.map(|(number, status, gate)| {
         Ok(NetworkReceipt {
             hash: *hash,
-            number: NetworkNumber(to_u32("network", number)?),
-            status: parse_status(&status)?,
+            number: network(number)?,
+            status: parse("network status", &status)?,
             gate: gate.map(MatchId),
             duplicate: true,
         })
@@ -180,7 +180,7 @@ async fn insert(
     .bind(positions)
     .execute(conn)
     .await?;
-    Ok(NetworkNumber(to_u32("network", number)?))
+    network(number)
 }
 
 /// Enters an export. A network has one in each format, the first.

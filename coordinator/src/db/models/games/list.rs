@@ -8,7 +8,6 @@ use sqlx::AnyConnection;
 use super::{GameRow, SELECT};
 use crate::db::error::Result;
 use crate::db::models::{runs, users};
-use crate::db::sql::rows::name_of;
 use crate::db::sql::statement::Statement;
 use crate::db::types::GameFilter;
 use crate::openings::OpeningFilter;
@@ -218,12 +217,12 @@ fn narrow(query: &mut Statement, filter: &GameFilter) -> Result<()> {
         query.push(" AND g.id < ").bind(before.0)?;
     }
     if let Some(result) = filter.result {
-        query.push(" AND g.result = ").bind(name_of(&result)?)?;
+        query.push(" AND g.result = ").bind(result.name())?;
     }
     if let Some(termination) = filter.termination {
         query
             .push(" AND g.termination = ")
-            .bind(name_of(&termination)?)?;
+            .bind(termination.name())?;
     }
     if let Some(opening) = filter.opening {
         // The same: what leads to the games is chosen elsewhere.

@@ -17,7 +17,7 @@ use crate::db::error::{DbError, GameRefusal, Result};
 use crate::db::models::accepted_chunk::AcceptedChunk;
 use crate::db::models::leases::JobRow;
 use crate::db::models::runs;
-use crate::db::sql::rows::{hash, job_bytes, name_of, named, time_text, to_u32, unreadable};
+use crate::db::sql::rows::{hash, job_bytes, network, parse, time_text, to_u32, unreadable};
 use crate::db::sql::statement::{LISTED, Statement, parts};
 use crate::db::types::{ChunkDraft, GameFact, GameFactDetail};
 
@@ -202,8 +202,8 @@ async fn insert_rows(conn: &mut AnyConnection, rows: &[Row<'_>]) -> Result<u64> 
             .bind(own.pair.map(i64::from))?
             .bind(own.puzzle)?
             .bind(own.solved.map(i64::from))?
-            .bind(name_of(&game.result)?)?
-            .bind(name_of(&game.termination)?)?
+            .bind(game.result.name())?
+            .bind(game.termination.name())?
             .bind(i64::from(game.plies))?
             .bind(named.then(|| openings::code(game.opening)))?
             .bind(
@@ -243,19 +243,15 @@ impl GameRow {
     fn into_info(self) -> Result<GameInfo> {
         Ok(GameInfo {
             id: GameId(self.id),
-            run: self
-                .run
-                .parse()
-                .map_err(|error| unreadable("run", &error))?,
-            kind: WorkKind::from_name(&self.kind)
-                .ok_or_else(|| unreadable("kind of game", &&self.kind))?,
-            white: NetworkNumber(to_u32("network", self.white)?),
-            black: NetworkNumber(to_u32("network", self.black)?),
+            run: parse("run", &self.run)?,
+            kind: parse("kind of game", &self.kind)?,
+            white: network(self.white)?,
+            black: network(self.black)?,
             match_id: self.match_id.map(MatchId),
             puzzle: self.puzzle,
             solved: self.solved.map(|solved| solved != 0),
-            result: named("result", &self.result)?,
-            termination: named("termination", &self.termination)?,
+            result: parse("result", &self.result)?,
+            termination: parse("termination", &self.termination)?,
             plies: to_u32("plies", self.plies)?,
             eco: self.opening.is_some().then_some(self.eco).flatten(),
             opening_name: self.opening,

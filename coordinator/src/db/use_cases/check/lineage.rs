@@ -10,9 +10,8 @@ use sqlx_macros::FromRow;
 
 use super::compare::compare;
 use crate::db::error::Result;
-use crate::db::models::networks;
 use crate::db::models::operator_log::Action;
-use crate::db::sql::rows::{named, to_u32};
+use crate::db::sql::rows::{parse, to_u32};
 use crate::db::types::Discrepancy;
 
 /// What the operators' log says of a run's networks.
@@ -80,10 +79,10 @@ struct Entry {
 
 impl Row {
     fn into_entry(self) -> Result<Entry> {
-        let gate = self.gate.map(|status| named("match status", &status));
+        let gate = self.gate.map(|status| parse("match status", &status));
         Ok(Entry {
             number: to_u32("network", self.number)?,
-            status: networks::parse_status(&self.status)?,
+            status: parse("network status", &self.status)?,
             is_anchor: self.name.is_some(),
             gate: gate.transpose()?,
             since: self.since,

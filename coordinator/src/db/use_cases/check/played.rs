@@ -17,7 +17,7 @@ use crate::db::error::Result;
 use crate::db::gate_decision::{self, PairScore};
 use crate::db::models::matches::{self, Match, verdict};
 use crate::db::models::tallies::tally_of;
-use crate::db::sql::rows::{named, to_u32, unreadable};
+use crate::db::sql::rows::{parse, to_u32, unreadable};
 use crate::db::types::{Checked, Discrepancy};
 
 /// By what a match ended.
@@ -134,7 +134,7 @@ async fn pairs_of(conn: &mut AnyConnection, m: &Match) -> Result<BTreeMap<i64, P
         let (Some(white), Some(result), Some(chunk)) = (row.white, row.result, row.chunk) else {
             continue;
         };
-        let result: GameResult = named("result", &result)?;
+        let result: GameResult = parse("result", &result)?;
         let (place, side) = if white == i64::from(m.candidate.0) {
             (0, Color::White)
         } else {

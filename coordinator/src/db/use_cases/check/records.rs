@@ -15,6 +15,7 @@ use sqlx::AnyConnection;
 
 use crate::db::error::Result;
 use crate::db::models::states::AuditState;
+use crate::db::sql::rows::parse;
 use crate::db::types::Discrepancy;
 use crate::trust::rate::{PASS_POSITIONS, PROBATION};
 
@@ -190,7 +191,7 @@ async fn events(conn: &mut AnyConnection) -> Result<Vec<(i64, i64, Event)>> {
     .await?;
     let mut events = Vec::with_capacity(audits.len() + wrong.len());
     for (when, audit, user, state, positions) in audits {
-        let event = match AuditState::read(&state)? {
+        let event = match parse("state of an audit", &state)? {
             AuditState::Failed => Event::Failed,
             _ => Event::Passed { audit, positions },
         };
