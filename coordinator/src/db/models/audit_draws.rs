@@ -10,7 +10,7 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
 use crate::db::models::audits::{VOID_AFTER_MS, record_of};
-use crate::db::models::leases::is_over;
+use crate::db::models::conditions::{is_audit_token, is_unassigned, quarantined};
 use crate::db::models::spans::Since;
 use crate::db::sql::rows::to_count;
 use crate::db::sql::statement::{LISTED, Statement};
@@ -43,9 +43,9 @@ async fn waiting(conn: &mut AnyConnection, run: i64, now: i64) -> Result<Vec<(i6
     let rows = sqlx::query_as(concat!(
         "SELECT a.id, a.user_id FROM audits a LEFT JOIN jobs h ON h.id = a.job_id
          WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL AND a.opened_at <= $2
-           AND (h.id IS NULL OR h.state = 'returned' OR ",
-        is_over!("h", "$3"),
-        ")
+           AND ",
+        is_unassigned!("h", "$3"),
+        "
            AND (a.drawn_until IS NULL OR a.drawn_until < $3)
          ORDER BY a.id LIMIT $4"
     ))
@@ -64,12 +64,13 @@ async fn board(
     waiting: Vec<(i64, i64)>,
     now: Timestamp,
 ) -> Result<DrawBoard> {
-    let at_work: Vec<i64> = sqlx::query_scalar(
+    let at_work: Vec<i64> = sqlx::query_scalar(concat!(
         "SELECT u.id FROM users u WHERE u.blocked = 0
            AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = u.id AND w.last_seen >= $1)
-           AND COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = u.id
-             ORDER BY q.id DESC LIMIT 1), 0) = 0",
-    )
+           AND ",
+        quarantined!("u.id"),
+        " = 0",
+    ))
     .bind((now - ACTIVE).as_millisecond())
     .fetch_all(&mut *conn)
     .await?;
@@ -191,12 +192,13 @@ async fn positions(
 
 /// Contributors past their probation who were heard of within a day and are not in quarantine.
 async fn proven(conn: &mut AnyConnection, now: i64) -> Result<i64> {
-    let proven = sqlx::query_scalar(
+    let proven = sqlx::query_scalar(concat!(
         "SELECT count(*) FROM track_records t WHERE t.passed >= $1
            AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = t.user_id AND w.last_seen >= $2)
-           AND COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = t.user_id
-             ORDER BY q.id DESC LIMIT 1), 0) = 0",
-    )
+           AND ",
+        quarantined!("t.user_id"),
+        " = 0",
+    ))
     .bind(i64::from(PROBATION))
     .bind(now - VOID_AFTER_MS)
     .fetch_one(conn)
@@ -206,10 +208,11 @@ async fn proven(conn: &mut AnyConnection, now: i64) -> Result<i64> {
 
 /// Whether the operator has named an auditor.
 pub(crate) async fn is_auditor_named(conn: &mut AnyConnection) -> Result<bool> {
-    let tokens: i64 = sqlx::query_scalar(
+    let tokens: i64 = sqlx::query_scalar(concat!(
         "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id AND u.blocked = 0
-         WHERE t.revoked_at IS NULL AND t.scopes LIKE '%audit%'",
-    )
+         WHERE ",
+        is_audit_token!("t"),
+    ))
     .fetch_one(conn)
     .await?;
     Ok(tokens > 0)
@@ -221,13 +224,15 @@ pub(crate) async fn is_auditor_at_work(
     except: i64,
     now: Timestamp,
 ) -> Result<bool> {
-    let at_work: i64 = sqlx::query_scalar(
+    let at_work: i64 = sqlx::query_scalar(concat!(
         "SELECT count(*) FROM (SELECT 1 FROM tokens t
            JOIN users u ON u.id = t.user_id AND u.blocked = 0
-           WHERE t.revoked_at IS NULL AND t.scopes LIKE '%audit%' AND u.id <> $1
+           WHERE ",
+        is_audit_token!("t"),
+        " AND u.id <> $1
              AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = u.id AND w.last_seen >= $2)
            LIMIT 1) AS found",
-    )
+    ))
     .bind(except)
     .bind((now - ACTIVE).as_millisecond())
     .fetch_one(conn)

@@ -9,6 +9,7 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
 use crate::db::models::audits::{AuditRow, record_of};
+use crate::db::models::conditions::quarantined;
 use crate::db::sql::rows::{parse, to_u32};
 use crate::trust::pool::Evidence;
 use crate::trust::verdict::Auditor;
@@ -59,7 +60,7 @@ pub(crate) async fn since_last_failure(
     conn: &mut AnyConnection,
     audit: &AuditRow,
 ) -> Result<Vec<Evidence>> {
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<Row> = sqlx::query_as(concat!(
         "SELECT a.id AS audit, o.user_id AS auditor, o.trusted, o.plies, o.policy, o.visits, o.value, o.best,
            o.choice, c.backend AS theirs, k.backend AS ours, COALESCE(t.passed, 0) AS passed,
            COALESCE(t.vouched, 0) AS vouched
@@ -73,10 +74,11 @@ pub(crate) async fn since_last_failure(
          JOIN chunks k
            ON k.sequence = (SELECT min(p.chunk) FROM audit_parts p WHERE p.job_id = o.job_id)
          LEFT JOIN track_records t ON t.user_id = o.user_id
-         WHERE COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = o.user_id
-           ORDER BY q.id DESC LIMIT 1), 0) = 0
+         WHERE ",
+        quarantined!("o.user_id"),
+        " = 0
          ORDER BY w.earlier, a.decided_by DESC, o.given_at DESC, o.user_id",
-    )
+    ))
     .bind(audit.user_id)
     .bind(audit.id)
     .bind(AUDITS)

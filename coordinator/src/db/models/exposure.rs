@@ -5,6 +5,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
+use crate::db::models::conditions::is_training;
 use crate::db::models::users;
 use crate::db::sql::rows::{network, parse, time_text};
 use crate::db::trust::Exposure;
@@ -21,15 +22,17 @@ struct Row {
 /// excluded chunks among them.
 pub(crate) async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<Vec<Exposure>> {
     let user = users::id_of(conn, name).await?;
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<Row> = sqlx::query_as(concat!(
         "SELECT r.name AS run, c.since, n.number,
            CASE WHEN r.best = n.number THEN 1 ELSE 0 END AS is_best
          FROM (SELECT run_id, min(accepted_at) AS since FROM chunks
-           WHERE user_id = $1 AND kind IN ('self-play', 'puzzles') GROUP BY run_id) AS c
+           WHERE user_id = $1 AND ",
+        is_training!("kind"),
+        " GROUP BY run_id) AS c
          JOIN runs r ON r.id = c.run_id
          JOIN networks n ON n.run_id = c.run_id AND n.submitted_at > c.since AND n.name IS NULL
          ORDER BY r.name, n.number",
-    )
+    ))
     .bind(user)
     .fetch_all(conn)
     .await?;

@@ -11,32 +11,12 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::audits;
+use crate::db::models::conditions::quarantined;
 use crate::db::models::lease_work::{self, LeaseValues};
 use crate::db::sql::rows::{job_bytes, network, parse, seed, to_u32, unreadable};
 use crate::db::sql::statement::Statement;
 use crate::db::types::LeasedJob;
 use crate::trust::rate::TrackRecord;
-
-/// The condition under which the work of a lease goes to others: the lease expired, and as much time
-/// again has passed. `is_over!(now)`, or `is_over!(alias, now)` for a table with an alias.
-macro_rules! is_over {
-    ($now:literal) => {
-        concat!("(", $now, " > expires_at + lease_ms)")
-    };
-    ($jobs:literal, $now:literal) => {
-        concat!(
-            "(",
-            $now,
-            " > ",
-            $jobs,
-            ".expires_at + ",
-            $jobs,
-            ".lease_ms)"
-        )
-    };
-}
-
-pub(crate) use is_over;
 
 /// A lease as operations need it.
 #[derive(FromRow)]
@@ -101,11 +81,12 @@ pub(crate) async fn find_all(
     conn: &mut AnyConnection,
     jobs: &[JobId],
 ) -> Result<HashMap<JobId, JobRow>> {
-    let mut query = Statement::new(
+    let mut query = Statement::new(concat!(
         "SELECT j.id, j.run_id, r.name AS run, j.user_id, u.name AS contributor, j.kind, j.network,
            j.match_id, j.seed, j.protocol, j.work, j.games, j.games_counted,
-           COALESCE((SELECT q.quarantined FROM quarantines q WHERE q.user_id = j.user_id
-             ORDER BY q.id DESC LIMIT 1), 0) AS quarantined,
+           ",
+        quarantined!("j.user_id"),
+        " AS quarantined,
            CAST(CASE WHEN r.archived_at IS NULL AND r.deleted_at IS NULL THEN 0 ELSE 1 END AS BIGINT)
              AS run_is_over,
            COALESCE(t.passed, 0) AS passed, COALESCE(t.vouched, 0) AS vouched,
@@ -113,7 +94,7 @@ pub(crate) async fn find_all(
          FROM jobs j JOIN runs r ON r.id = j.run_id JOIN users u ON u.id = j.user_id
            LEFT JOIN track_records t ON t.user_id = j.user_id
          WHERE j.id IN (",
-    );
+    ));
     let wanted: Vec<Vec<u8>> = jobs.iter().copied().map(job_bytes).collect();
     query.bind_all(&wanted)?.push(")");
     let rows: Vec<JobRow> = query.fetch_all(conn).await?;

@@ -10,6 +10,7 @@ pub(super) mod audit_history;
 pub(super) mod auditor_activity;
 pub(super) mod audits;
 pub(super) mod chunks;
+pub(super) mod conditions;
 pub(super) mod contributors;
 pub(super) mod credits;
 pub(super) mod drift;

@@ -14,6 +14,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
+use crate::db::models::conditions::best_since;
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{anchors, exports, puzzles};
 use crate::db::sql::rows::{from_json, hash, network, parse, time_text, to_count, unreadable};
@@ -247,11 +248,13 @@ pub(crate) async fn after_promotions(
     run: i64,
     now: Timestamp,
 ) -> Result<Timestamp> {
-    let last: Option<i64> = sqlx::query_scalar(
-        "SELECT max(coalesce(m.decided_at, n.submitted_at))
+    let last: Option<i64> = sqlx::query_scalar(concat!(
+        "SELECT max(",
+        best_since!(),
+        ")
          FROM networks n LEFT JOIN matches m ON m.id = n.gate_id
          WHERE n.run_id = $1 AND n.status IN ('initial', 'promoted')",
-    )
+    ))
     .bind(run)
     .fetch_one(conn)
     .await?;

@@ -8,7 +8,7 @@ use sqlx::AnyConnection;
 
 use crate::db::error::{DbError, Result};
 use crate::db::gate_decision::PairScore;
-use crate::db::models::leases::is_over;
+use crate::db::models::conditions::{is_over, is_unfinished};
 use crate::db::models::matches::Match;
 use crate::db::scheduling::{self, Company};
 use crate::db::sql::rows::{job_bytes, to_count, to_u32, unreadable};
@@ -89,7 +89,9 @@ async fn share(
 ) -> Result<(u32, Company)> {
     let (in_hand, others): (i64, i64) = sqlx::query_as(concat!(
         "SELECT (SELECT count(*) FROM match_pairs p JOIN jobs j ON j.id = p.job_id
-             WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
+             WHERE p.match_id = $1 AND ",
+        is_unfinished!("p"),
+        "
                AND j.user_id = $2 AND j.state <> 'returned' AND NOT ",
         is_over!("j", "$3"),
         "),
@@ -125,13 +127,15 @@ async fn share(
 /// How many unfinished pairs of a match are leased to workers that were heard lately: one that plays sends three heartbeats
 /// a lease. The lease alone does not tell: what a backup holds is renewed when the coordinator starts again.
 pub(crate) async fn playing(conn: &mut AnyConnection, id: MatchId, now: Timestamp) -> Result<u64> {
-    let playing: i64 = sqlx::query_scalar(
+    let playing: i64 = sqlx::query_scalar(concat!(
         "SELECT count(*) FROM match_pairs p JOIN jobs j ON j.id = p.job_id
-         WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
+         WHERE p.match_id = $1 AND ",
+        is_unfinished!("p"),
+        "
            AND j.state = 'open' AND j.expires_at - j.lease_ms / 3 >= $2
            AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = j.user_id AND w.name = j.worker
              AND w.last_seen + 2 * j.lease_ms / 3 >= $2)",
-    )
+    ))
     .bind(id.0)
     .bind(now.as_millisecond())
     .fetch_one(conn)
@@ -161,7 +165,9 @@ async fn abandoned(
     };
     let pairs: Vec<i64> = sqlx::query_scalar(concat!(
         "SELECT p.pair FROM match_pairs p JOIN jobs j ON j.id = p.job_id
-         WHERE p.match_id = $1 AND (p.white_score IS NULL OR p.black_score IS NULL)
+         WHERE p.match_id = $1 AND ",
+        is_unfinished!("p"),
+        "
            AND (j.state = 'returned' OR ",
         is_over!("j", "$2"),
         ")
@@ -181,11 +187,13 @@ async fn abandoned(
 /// Leases that end later than any lease can were given by a clock that was fast. They last from
 /// now on as others do, so that pairs which nobody plays come back.
 async fn shorten(conn: &mut AnyConnection, match_id: i64, now: i64) -> Result<()> {
-    sqlx::query(
+    sqlx::query(concat!(
         "UPDATE jobs SET expires_at = $2 + lease_ms
          WHERE expires_at > $2 + lease_ms AND id IN (SELECT job_id FROM match_pairs
-           WHERE match_id = $1 AND (white_score IS NULL OR black_score IS NULL))",
-    )
+           WHERE match_id = $1 AND ",
+        is_unfinished!("match_pairs"),
+        ")",
+    ))
     .bind(match_id)
     .bind(now)
     .execute(conn)
@@ -242,12 +250,14 @@ pub(crate) async fn scores(conn: &mut AnyConnection, match_id: i64) -> Result<Ve
 
 /// What the pairs of a match say that count already: those before the first that was handed out and is not in.
 pub(crate) async fn in_order(conn: &mut AnyConnection, id: MatchId) -> Result<Tally> {
-    let rows: Vec<(i64, i64, i64)> = sqlx::query_as(
+    let rows: Vec<(i64, i64, i64)> = sqlx::query_as(concat!(
         "SELECT white_score, black_score, count(*) FROM match_pairs
          WHERE match_id = $1 AND pair < coalesce((SELECT min(pair) FROM match_pairs
-             WHERE match_id = $1 AND (white_score IS NULL OR black_score IS NULL)), $2)
+             WHERE match_id = $1 AND ",
+        is_unfinished!("match_pairs"),
+        "), $2)
          GROUP BY white_score, black_score",
-    )
+    ))
     .bind(id.0)
     .bind(i64::MAX)
     .fetch_all(conn)

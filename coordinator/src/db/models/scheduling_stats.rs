@@ -8,6 +8,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
+use crate::db::models::conditions::best_since;
 use crate::db::models::networks;
 use crate::db::scheduling::Lengths;
 use crate::db::sql::rows::{network, unreadable};
@@ -46,8 +47,10 @@ pub(crate) async fn of_run(
     best: NetworkNumber,
     puzzles: bool,
 ) -> Result<SchedulingStats> {
-    let rows: Vec<Row> = sqlx::query_as(
-        "SELECT n.hash, n.bytes, coalesce(m.decided_at, n.submitted_at) AS since,
+    let rows: Vec<Row> = sqlx::query_as(concat!(
+        "SELECT n.hash, n.bytes, ",
+        best_since!(),
+        " AS since,
            l.kind, l.games, l.positions
          FROM networks n LEFT JOIN matches m ON m.id = n.gate_id LEFT JOIN
            (SELECT kind, CAST(sum(games) AS BIGINT) AS games,
@@ -55,7 +58,7 @@ pub(crate) async fn of_run(
             FROM (SELECT kind, games, positions FROM chunks WHERE run_id = $1
               ORDER BY sequence DESC LIMIT 48) AS recent GROUP BY kind) AS l ON TRUE
          WHERE n.run_id = $1 AND n.number = $2",
-    )
+    ))
     .bind(run)
     .bind(i64::from(best.0))
     .fetch_all(&mut *conn)
@@ -86,12 +89,14 @@ pub(crate) async fn before(
     run: i64,
     best: NetworkNumber,
 ) -> Result<Option<NetworkRef>> {
-    let line: Vec<Former> = sqlx::query_as(
+    let line: Vec<Former> = sqlx::query_as(concat!(
         "SELECT n.number, n.hash, n.bytes, n.status
          FROM networks n LEFT JOIN matches m ON m.id = n.gate_id
          WHERE n.run_id = $1 AND n.status IN ('initial', 'promoted', 'demoted')
-         ORDER BY coalesce(m.decided_at, n.submitted_at) DESC, n.number DESC LIMIT 8",
-    )
+         ORDER BY ",
+        best_since!(),
+        " DESC, n.number DESC LIMIT 8",
+    ))
     .bind(run)
     .fetch_all(conn)
     .await?;

@@ -8,6 +8,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
+use crate::db::models::conditions::is_audit_token;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::{users, worker_blocks};
 use crate::db::sql::rows::{parse, time_text, time_text_opt, to_count};
@@ -240,10 +241,11 @@ pub(crate) async fn revoke(
 /// Whether a user still has a token with the scope `audit`: the one by which a chunk was sent may have
 /// been revoked while it was on its way.
 pub(crate) async fn may_audit(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
-    let tokens: i64 = sqlx::query_scalar(
+    let tokens: i64 = sqlx::query_scalar(concat!(
         "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id AND u.blocked = 0
-         WHERE t.user_id = $1 AND t.revoked_at IS NULL AND t.scopes LIKE '%audit%'",
-    )
+         WHERE t.user_id = $1 AND ",
+        is_audit_token!("t"),
+    ))
     .bind(user.0)
     .fetch_one(conn)
     .await?;

@@ -10,7 +10,7 @@ use rookery_common::ids::UserId;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
-use crate::db::models::leases::is_over;
+use crate::db::models::conditions::{is_over, is_training};
 use crate::db::sql::rows::to_count;
 
 /// How far back is looked.
@@ -35,13 +35,15 @@ pub(crate) async fn of(
     now: Timestamp,
 ) -> Result<UnreturnedGames> {
     let lately = (now - LATELY).as_millisecond();
-    let (chunks, oldest, came): (i64, i64, i64) = sqlx::query_as(
+    let (chunks, oldest, came): (i64, i64, i64) = sqlx::query_as(concat!(
         "SELECT count(*), coalesce(min(accepted_at), 0),
-           CAST(coalesce(sum(CASE WHEN kind IN ('self-play', 'puzzles') AND accepted_at > $2
+           CAST(coalesce(sum(CASE WHEN ",
+        is_training!("kind"),
+        " AND accepted_at > $2
              THEN games ELSE 0 END), 0) AS BIGINT)
          FROM (SELECT kind, games, accepted_at FROM chunks WHERE user_id = $1
            ORDER BY sequence DESC LIMIT $3) AS newest",
-    )
+    ))
     .bind(user.0)
     .bind(lately)
     .bind(CHUNKS)
@@ -54,7 +56,9 @@ pub(crate) async fn of(
     };
     let missing: i64 = sqlx::query_scalar(concat!(
         "SELECT CAST(coalesce(sum(games - games_counted), 0) AS BIGINT) FROM jobs
-         WHERE user_id = $1 AND state <> 'done' AND kind IN ('self-play', 'puzzles')
+         WHERE user_id = $1 AND state <> 'done' AND ",
+        is_training!("kind"),
+        "
            AND expires_at > $2
            AND (state = 'returned' OR ",
         is_over!("$3"),

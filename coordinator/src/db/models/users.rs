@@ -7,6 +7,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
+use crate::db::models::conditions::quarantined;
 use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::sql::rows::{time_text, time_text_opt, to_count};
 use crate::db::types::{DELETED, Standing, UserChange, UserInfo};
@@ -207,10 +208,11 @@ struct UserRow {
 }
 
 pub(crate) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
-    let rows: Vec<UserRow> = sqlx::query_as(
+    let rows: Vec<UserRow> = sqlx::query_as(concat!(
         "SELECT u.name, u.created_at, CAST(u.blocked AS BIGINT) AS blocked,
-           coalesce((SELECT CAST(quarantined AS BIGINT) FROM quarantines WHERE user_id = u.id
-             ORDER BY id DESC LIMIT 1), 0) AS quarantined,
+           ",
+        quarantined!("u.id"),
+        " AS quarantined,
            (SELECT count(*) FROM tokens WHERE user_id = u.id AND revoked_at IS NULL) AS tokens,
            (SELECT CAST(coalesce(sum(games), 0) AS BIGINT) FROM credits WHERE user_id = u.id) AS games,
            (SELECT CAST(coalesce(sum(positions), 0) AS BIGINT) FROM credits WHERE user_id = u.id)
@@ -219,7 +221,7 @@ pub(crate) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
            (SELECT max(last_seen) FROM workers WHERE user_id = u.id) AS last_seen,
            (SELECT max(used_at) FROM tokens WHERE user_id = u.id) AS used_at
          FROM users u ORDER BY u.name",
-    )
+    ))
     .fetch_all(conn)
     .await?;
     let info = |row: UserRow| {

@@ -6,7 +6,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
-use crate::db::models::leases::is_over;
+use crate::db::models::conditions::{is_audit_token, is_unassigned, plays_no_program};
 use crate::db::models::runs::Run;
 use crate::db::models::{matches, networks};
 use crate::db::sql::rows::{from_json, job_bytes, network};
@@ -86,22 +86,25 @@ async fn waiting(
     assignee: Assignee,
     now: i64,
 ) -> Result<Option<WaitingRow>> {
-    // Who had it before a long pause may be forgotten by now.
+    // Who had it before a long pause may be forgotten by now. Whether the user of a token is blocked is not asked here: then
+    // nobody renews the lease, and it is soon over.
     let row = sqlx::query_as(concat!(
         "SELECT a.id, a.plan, c.network, j.match_id FROM audits a
          JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
          LEFT JOIN jobs h ON h.id = a.job_id
          WHERE a.run_id = $1 AND a.state = 'open' AND a.plan IS NOT NULL AND a.user_id <> $2
-           AND (h.id IS NULL OR h.state = 'returned' OR ",
-        is_over!("h", "$3"),
+           AND (",
+        is_unassigned!("h", "$3"),
         "
              OR ($4 = 1 AND NOT EXISTS (SELECT 1 FROM tokens t WHERE t.user_id = h.user_id
-               AND t.revoked_at IS NULL AND t.scopes LIKE '%audit%')))
+               AND ",
+        is_audit_token!("t"),
+        ")))
            AND NOT EXISTS (SELECT 1 FROM audit_opinions o
              WHERE o.audit_id = a.id AND o.user_id = $2)
-           AND ($5 = 1 OR NOT EXISTS (SELECT 1 FROM matches m
-             JOIN networks n ON n.run_id = m.run_id AND n.number IN (m.candidate, m.opponent)
-             WHERE m.id = j.match_id AND n.program IS NOT NULL))
+           AND ($5 = 1 OR ",
+        plays_no_program!("j"),
+        ")
          ORDER BY a.id LIMIT 1"
     ))
     .bind(run.id)
@@ -127,12 +130,12 @@ async fn drawn(
          LEFT JOIN jobs h ON h.id = a.job_id
          WHERE a.drawn_for = $2 AND a.drawn_until >= $3 AND a.state = 'open' AND a.run_id = $1
            AND a.plan IS NOT NULL
-           AND (h.id IS NULL OR h.state = 'returned' OR ",
-        is_over!("h", "$3"),
+           AND ",
+        is_unassigned!("h", "$3"),
+        "
+           AND ($4 = 1 OR ",
+        plays_no_program!("j"),
         ")
-           AND ($4 = 1 OR NOT EXISTS (SELECT 1 FROM matches m
-             JOIN networks n ON n.run_id = m.run_id AND n.number IN (m.candidate, m.opponent)
-             WHERE m.id = j.match_id AND n.program IS NOT NULL))
          ORDER BY a.id LIMIT 1"
     ))
     .bind(run.id)

@@ -10,8 +10,9 @@ use crate::db::error::Result;
 use crate::db::models::audit_history::Part;
 use crate::db::models::audits::{AuditRow, Cause, of_job, record_of};
 use crate::db::models::chunks::ChunkSelection;
+use crate::db::models::conditions::{is_unassigned, quarantined};
 use crate::db::models::extra_audits::open_recent;
-use crate::db::models::leases::{JobRow, is_over};
+use crate::db::models::leases::JobRow;
 use crate::db::models::states::AuditState;
 use crate::db::models::{audit_draws, audit_history, audits, chunks, tokens};
 use crate::db::sql::rows::{job_bytes, parse, unreadable};
@@ -126,13 +127,14 @@ async fn give_opinion(
 /// The opinions on an audit with their auditors, who weigh as much as their records do now, and
 /// nothing in quarantine.
 async fn opinions(conn: &mut AnyConnection, audit: i64) -> Result<Vec<(i64, Opinion)>> {
-    let rows: Vec<(i64, i64, String, i64, i64)> = sqlx::query_as(
+    let rows: Vec<(i64, i64, String, i64, i64)> = sqlx::query_as(concat!(
         "SELECT o.user_id, o.trusted, o.finding, COALESCE(t.passed, 0), COALESCE(t.vouched, 0)
          FROM audit_opinions o LEFT JOIN track_records t ON t.user_id = o.user_id
-         WHERE o.audit_id = $1 AND COALESCE((SELECT q.quarantined FROM quarantines q
-           WHERE q.user_id = o.user_id ORDER BY q.id DESC LIMIT 1), 0) = 0
+         WHERE o.audit_id = $1 AND ",
+        quarantined!("o.user_id"),
+        " = 0
          ORDER BY o.given_at, o.user_id",
-    )
+    ))
     .bind(audit)
     .fetch_all(conn)
     .await?;
@@ -226,9 +228,9 @@ pub(crate) async fn overdue(conn: &mut AnyConnection, now: Timestamp) -> Result<
     let audits: Vec<i64> = sqlx::query_scalar(concat!(
         "SELECT a.id FROM audits a LEFT JOIN jobs h ON h.id = a.job_id
          WHERE a.state = 'open' AND a.opened_at <= $1
-           AND (h.id IS NULL OR h.state = 'returned' OR ",
-        is_over!("h", "$2"),
-        ")
+           AND ",
+        is_unassigned!("h", "$2"),
+        "
            AND EXISTS (SELECT 1 FROM audit_opinions o WHERE o.audit_id = a.id)
          ORDER BY a.id LIMIT $3"
     ))

@@ -7,6 +7,7 @@ use rookery_common::protocol::networks::NetworkStatus;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
+use crate::db::models::conditions::best_since;
 use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::models::{networks, runs};
 use crate::db::sql::rows::network;
@@ -57,11 +58,13 @@ pub(crate) async fn roll_back(
 
 /// The networks that were best and were not demoted since, in the order in which they became it.
 async fn promoted(conn: &mut AnyConnection, run: i64) -> Result<Vec<NetworkNumber>> {
-    let numbers: Vec<i64> = sqlx::query_scalar(
+    let numbers: Vec<i64> = sqlx::query_scalar(concat!(
         "SELECT n.number FROM networks n LEFT JOIN matches m ON m.id = n.gate_id
          WHERE n.run_id = $1 AND n.status IN ('initial', 'promoted')
-         ORDER BY coalesce(m.decided_at, n.submitted_at), n.number",
-    )
+         ORDER BY ",
+        best_since!(),
+        ", n.number",
+    ))
     .bind(run)
     .fetch_all(conn)
     .await?;

@@ -10,6 +10,7 @@ use sqlx_macros::FromRow;
 
 use super::compare::compare;
 use crate::db::error::Result;
+use crate::db::models::conditions::{best_since, is_training};
 use crate::db::models::operator_log::Action;
 use crate::db::sql::rows::{parse, to_u32};
 use crate::db::types::Discrepancy;
@@ -97,12 +98,14 @@ pub(super) async fn check(
     acts: &Acts,
     found: &mut Vec<Discrepancy>,
 ) -> Result<()> {
-    let rows: Vec<Row> = sqlx::query_as(
+    let rows: Vec<Row> = sqlx::query_as(concat!(
         "SELECT n.number, n.status, n.name, m.status AS gate,
-           coalesce(m.decided_at, n.submitted_at) AS since, n.positions
+           ",
+        best_since!(),
+        " AS since, n.positions
          FROM networks n LEFT JOIN matches m ON m.id = n.gate_id
          WHERE n.run_id = $1 ORDER BY n.number",
-    )
+    ))
     .bind(run)
     .fetch_all(&mut *conn)
     .await?;
@@ -212,10 +215,12 @@ async fn check_positions(
 
 /// For each network, the training positions of all chunks before the first that is by it or by a later one.
 async fn most_positions(conn: &mut AnyConnection, run: i64, networks: usize) -> Result<Vec<i64>> {
-    let chunks: Vec<(i64, i64)> = sqlx::query_as(
-        "SELECT network, CASE WHEN kind IN ('self-play', 'puzzles') THEN positions ELSE 0 END
+    let chunks: Vec<(i64, i64)> = sqlx::query_as(concat!(
+        "SELECT network, CASE WHEN ",
+        is_training!("kind"),
+        " THEN positions ELSE 0 END
          FROM chunks WHERE run_id = $1 ORDER BY sequence",
-    )
+    ))
     .bind(run)
     .fetch_all(conn)
     .await?;

@@ -12,6 +12,7 @@ use rookery_common::ids::RunName;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
+use crate::db::models::conditions::{best_since, is_training};
 use crate::db::models::{runs, tallies};
 use crate::db::sql::dialect;
 use crate::db::sql::rows::{to_count, to_u32};
@@ -52,17 +53,19 @@ async fn check_run(conn: &mut AnyConnection, run: i64, found: &mut Vec<Discrepan
     .bind(run)
     .fetch_one(&mut *conn)
     .await?;
-    let facts: Sums = sqlx::query_as(
+    let facts: Sums = sqlx::query_as(concat!(
         "SELECT (SELECT count(*) FROM networks WHERE run_id = $1),
            (SELECT count(*) FROM games WHERE run_id = $1 AND kind <> 'audit'),
            (SELECT CAST(coalesce(sum(plies), 0) AS BIGINT) FROM games
              WHERE run_id = $1 AND kind <> 'audit'),
            (SELECT CAST(coalesce(sum(g.plies), 0) AS BIGINT) FROM games g
              JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
-             WHERE g.run_id = $1 AND g.kind IN ('self-play', 'puzzles')),
+             WHERE g.run_id = $1 AND ",
+        is_training!("g.kind"),
+        "),
            (SELECT count(*) FROM chunks WHERE run_id = $1),
            (SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM chunks WHERE run_id = $1)",
-    )
+    ))
     .bind(run)
     .fetch_one(conn)
     .await?;
@@ -136,10 +139,13 @@ const GROUPED: [(&str, &str, &str); 13] = [
         "training games of networks",
         "SELECT number, 0, training_games, 0 FROM networks
          WHERE run_id = $1 AND training_games > 0 ORDER BY 1",
-        "SELECT g.white, 0, count(*), 0 FROM games g
+        concat!(
+            "SELECT g.white, 0, count(*), 0 FROM games g
          JOIN chunks c ON c.sequence = g.chunk AND c.held = 0
-         WHERE g.run_id = $1 AND g.kind IN ('self-play', 'puzzles')
-         GROUP BY g.white ORDER BY 1",
+         WHERE g.run_id = $1 AND ",
+            is_training!("g.kind"),
+            " GROUP BY g.white ORDER BY 1",
+        ),
     ),
     (
         "counted games of jobs that have any, by their first chunk",
@@ -238,11 +244,13 @@ async fn check_best(
         .bind(run)
         .fetch_one(&mut *conn)
         .await?;
-    let facts: Option<i64> = sqlx::query_scalar(
+    let facts: Option<i64> = sqlx::query_scalar(concat!(
         "SELECT n.number FROM networks n LEFT JOIN matches m ON m.id = n.gate_id
          WHERE n.run_id = $1 AND n.status IN ('initial', 'promoted')
-         ORDER BY coalesce(m.decided_at, n.submitted_at) DESC, n.number DESC LIMIT 1",
-    )
+         ORDER BY ",
+        best_since!(),
+        " DESC, n.number DESC LIMIT 1",
+    ))
     .bind(run)
     .fetch_optional(conn)
     .await?;
