@@ -50,6 +50,11 @@ impl ReplayBuffer {
         self.transitions.len()
     }
 
+    /// Whether there are moves of a decided game.
+    pub(super) fn has_decided(&self) -> bool {
+        !self.decisive.is_empty()
+    }
+
     pub(super) fn get(&self, place: usize) -> &Transition {
         &self.transitions[place]
     }
@@ -146,6 +151,7 @@ mod tests {
         let mut buffer = ReplayBuffer::new(100_000);
         push(&mut buffer, 0..50_000);
         let is_end = |place: &usize| *place >= 49_990;
+        assert!(!buffer.has_decided());
         assert_eq!(buffer.sample(32, &mut rng).len(), 32);
         buffer.mark_decided(10);
         let ends = buffer.sample(32, &mut rng);

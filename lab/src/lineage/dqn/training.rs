@@ -194,9 +194,11 @@ impl Trainer {
         losses.iter().sum::<f32>() / losses.len().max(1) as f32
     }
 
-    /// A step on moves of the buffer, once every few plies.
+    /// A step on moves of the buffer, once every few plies. Before a game was decided all values and gradients are 0; after
+    /// many steps of that, Adam's first steps on a reward would be several times too large.
     fn replay(&mut self) -> Option<f32> {
-        if self.buffer.len() < 10 * BATCH || !self.plies.is_multiple_of(PLIES_A_STEP) {
+        let is_enough = self.buffer.len() >= 10 * BATCH && self.buffer.has_decided();
+        if !is_enough || !self.plies.is_multiple_of(PLIES_A_STEP) {
             return None;
         }
         let chosen = self.buffer.sample(BATCH, &mut self.rng);
@@ -392,6 +394,8 @@ mod tests {
         for transition in unrewarded(10 * BATCH) {
             trainer.buffer.push(transition);
         }
+        assert_eq!(trainer.replay(), None, "no game was decided");
+        trainer.buffer.mark_decided(1);
         teach(&mut trainer.agent, 0.5);
         trainer.target = trainer.agent.clone();
         let inputs: Vec<f32> = (0..BATCH)
@@ -426,7 +430,6 @@ mod tests {
             };
             let train = || {
                 let mut trainer = Trainer::new(settings.clone());
-                // Nothing is learnt before a game is decided.
                 let mut losses = Vec::new();
                 while trainer.games < 60 && losses.last().is_none_or(|loss| *loss == 0.0) {
                     losses.extend(trainer.play_game(0.0, &|| false));
