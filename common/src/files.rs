@@ -31,13 +31,30 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace(path, bytes, &options)
 }
 
-/// Whether a command may write a file: there is none yet, or it is to be replaced. Asked before the work that the file is
-/// to hold is done. What is no file counts as well: a disk has more to lose.
+/// Whether a command may write a file: its folder is there, and there is no such file yet, or it is to be replaced. Asked
+/// before the work that the file is to hold is done. What is no file counts as well: a disk has more to lose.
 ///
 /// # Errors
 ///
-/// If there is such a file and `force` is not given.
+/// If it is a folder, its folder is missing, or there is such a file and `force` is not given.
 pub fn check_output(path: &Path, force: bool) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            format!("{} is a folder; name a file", path.display()),
+        ));
+    }
+    let folder = folder_of(path);
+    if !folder.is_dir() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!(
+                "{} cannot be written: there is no folder {}; create it, or name another file",
+                path.display(),
+                folder.display()
+            ),
+        ));
+    }
     if force || std::fs::symlink_metadata(path).is_err() {
         return Ok(());
     }
@@ -170,6 +187,23 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         let missing = dir.path().join("missing/a");
         assert!(write_whole(&missing, b"x").is_err());
+    }
+
+    #[test]
+    fn an_output_is_refused_where_it_cannot_be_written_or_would_replace_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a");
+        let check = |path: &Path| {
+            [false, true].map(|force| check_output(path, force).map_err(|error| error.kind()))
+        };
+        assert_eq!(check(&file), [Ok(()), Ok(())]);
+        assert_eq!(check(Path::new("no-such-file")), [Ok(()), Ok(())]);
+        write_whole(&file, b"x").unwrap();
+        assert_eq!(check(&file), [Err(io::ErrorKind::AlreadyExists), Ok(())]);
+        assert_eq!(check(dir.path()), [Err(io::ErrorKind::IsADirectory); 2]);
+        let missing = dir.path().join("missing/a");
+        assert_eq!(check(&missing), [Err(io::ErrorKind::NotFound); 2]);
+        assert_eq!(check(&file.join("a")), [Err(io::ErrorKind::NotFound); 2]);
     }
 
     #[test]

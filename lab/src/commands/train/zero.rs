@@ -12,7 +12,7 @@ use rookery_analysis::matches::play::book;
 use rookery_analysis::{Device, EngineReferee};
 use rookery_cli::flags::{even, share};
 use rookery_cli::{Screen, Shutdown, network_file};
-use rookery_common::files::write_whole;
+use rookery_common::files::{create_folder, write_whole};
 use rookery_common::ids::Seed;
 use rookery_common::openings::OpeningBook;
 use rookery_common::output;
@@ -38,7 +38,7 @@ pub struct DeltaZeroArgs {
     /// Games of people to begin with: PGN files, plain, gzip or zstd, with ratings.
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     pub pgn: Vec<PathBuf>,
-    /// The share of --minutes that these games get; without --minutes they are read once.
+    /// The share of --minutes that these games get, none of them with 0; without --minutes they are read once.
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
     pub warm_share: f64,
     /// Take this as the rating of players without one. [default: such games are passed over]
@@ -110,6 +110,17 @@ pub struct ZeroArgs {
     pub length: LengthArgs,
 }
 
+impl DeltaZeroArgs {
+    /// The games of people, unless no time is for them.
+    fn warm_start(&self) -> Option<WarmStart<'_>> {
+        (self.warm_share > 0.0).then(|| WarmStart {
+            pgn: &self.pgn,
+            assumed_elo: self.assume_elo,
+            share: self.warm_share,
+        })
+    }
+}
+
 fn none_or_even(text: &str) -> Result<u32, String> {
     if text == "0" { Ok(0) } else { even(text) }
 }
@@ -138,13 +149,8 @@ pub(super) fn deltazero(
         referee: referee.map(|referee| Arc::new(referee) as Arc<dyn Referee>),
         ..Judges::default()
     };
-    let warm = WarmStart {
-        pgn: &args.pgn,
-        assumed_elo: args.assume_elo,
-        share: args.warm_share,
-    };
     args.zero
-        .run((settings, judges), Some(warm), screen, shutdown)
+        .run((settings, judges), args.warm_start(), screen, shutdown)
 }
 
 /// Trains the thesis's network.
@@ -218,11 +224,7 @@ impl ZeroArgs {
         screen: &Screen,
         shutdown: &Shutdown,
     ) -> anyhow::Result<()> {
-        self.length.replace.check(&self.length.output)?;
-        let is_empty = std::fs::read_dir(&self.dir).is_ok_and(|mut files| files.next().is_none());
-        if !is_empty {
-            self.length.replace.check(&self.dir)?;
-        }
+        self.prepare()?;
         let device = self.device.open()?;
         let threads = self.device.threads;
         let program = TrainerProgram::find(self.trainer.as_deref(), &self.train_device, threads);
@@ -258,6 +260,19 @@ impl ZeroArgs {
         output::print_line(table.trim_end())
     }
 
+    /// Creates the folder, in which the output may be, and asks whether both may be written.
+    fn prepare(&self) -> anyhow::Result<()> {
+        let dir = self.dir.display();
+        create_folder(&self.dir).with_context(|| format!("cannot create {dir}"))?;
+        let mut files =
+            std::fs::read_dir(&self.dir).with_context(|| format!("cannot read {dir}"))?;
+        anyhow::ensure!(
+            self.length.replace.force || files.next().is_none(),
+            "{dir} is not empty; name another folder with --dir, or give --force to replace its files"
+        );
+        self.length.replace.check(&self.length.output)
+    }
+
     fn evaluate(
         &self,
         search: SearchParams,
@@ -290,6 +305,39 @@ mod tests {
         assert_eq!(none_or_even("0"), Ok(0));
         assert_eq!(none_or_even("20"), Ok(20));
         assert!(none_or_even("3").is_err());
+    }
+
+    #[derive(Debug, clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: DeltaZeroArgs,
+    }
+
+    fn args(dir: &Path, flags: &str) -> DeltaZeroArgs {
+        let dir = dir.display();
+        let line = format!("deltazero --pgn a.pgn --dir {dir}/run -o {dir}/run/out {flags}");
+        <Line as clap::Parser>::parse_from(line.split_whitespace()).args
+    }
+
+    #[test]
+    fn games_of_people_are_left_out_where_no_time_is_for_them() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(args(dir.path(), "").warm_start().is_some());
+        assert!(args(dir.path(), "--warm-share 0").warm_start().is_none());
+    }
+
+    #[test]
+    fn a_folder_with_files_is_used_with_force_only_and_may_hold_the_output() {
+        let dir = tempfile::tempdir().unwrap();
+        let prepare = |flags: &str| args(dir.path(), flags).zero.prepare();
+        prepare("").unwrap();
+        std::fs::write(dir.path().join("run/out"), "x").unwrap();
+        let error = prepare("").unwrap_err().to_string();
+        assert!(
+            error.contains("is not empty") && error.contains("--force"),
+            "{error}"
+        );
+        prepare("--force").unwrap();
     }
 
     #[test]
