@@ -62,7 +62,8 @@ impl System {
             .collect()
     }
 
-    /// How it searches where strength counts: PUCT with the published constants, and 0 for moves without a visit.
+    /// How it searches where strength counts: PUCT with the published constants, 0 for moves without a visit, and no proofs
+    /// of mates.
     pub fn search(self) -> SearchParams {
         let (c_base, c_init) = match self {
             Self::DeltaZero => (4.0, 1.0),
@@ -75,6 +76,7 @@ impl System {
                 fpu: Fpu::Absolute { value: 0.0 },
             },
             noise: None,
+            solver: false,
             ..SearchParams::default()
         }
     }
@@ -92,7 +94,7 @@ impl System {
         }
     }
 
-    /// How it plays itself. `DeltaZero` gives up below -0.85, samples ten plies sharply, and lets an engine that sees two
+    /// How it plays itself. `DeltaZero` gives up below -0.85, samples ten plies ever more sharply, and lets an engine that sees two
     /// pawns more end games, if there is one.
     pub fn selfplay(self, visits: u32, ply_limit: u32) -> SelfPlayParams {
         let search = self.noisy_search(visits);
@@ -174,6 +176,8 @@ mod tests {
             system.training(0.001).check().unwrap();
             assert_eq!(system.training(0.001).optimizer, Optimizer::Adam);
             assert_eq!(system.search().noise, None);
+            let searches = [system.search(), system.selfplay(100, 200).search];
+            assert!(searches.iter().all(|search| !search.solver));
         }
         assert_eq!(System::from_name("dqn"), None);
         assert_eq!(System::DeltaZero.training(0.001).batch_size, 256);

@@ -220,7 +220,9 @@ impl<'a> Training<'a> {
             self.dir.join("training.json"),
             self.dir.join("losses.jsonl"),
         );
-        let (output, seed) = (self.dir.join(output), self.settings.seed.to_string());
+        let output = self.dir.join(output);
+        let seed = self.settings.seed.wrapping_add(u64::from(self.rounds));
+        let seed = seed.to_string();
         let left =
             |limit: Duration| limit.saturating_sub(self.begun.elapsed()).as_secs_f64() / 60.0;
         let minutes = self
@@ -371,6 +373,9 @@ mod tests {
             "{said}"
         );
         assert!(lines[3].contains("round-00001.safetensors"), "{said}");
+        for (line, seed) in lines.iter().zip([7, 7, 8, 9]) {
+            assert!(line.contains(&format!("--seed {seed} ")), "{said}");
+        }
     }
 
     #[test]
