@@ -18,8 +18,10 @@ use crate::analyst::Analyst;
 /// The tag that says who has commented on a game.
 const ANNOTATOR: &str = "Annotator";
 
-/// The first tag of a stray: a position that is not a game's.
+/// The first two tags of a stray: a position that is not a game's. Games lose the second, if they have it.
 const STRAY: &str = "[Event \"Stray\"]\n";
+const STRAY_TAG: &str = "Stray";
+const STRAY_MARK: &str = "[Stray \"1\"]\n";
 /// Strays are learnt from as from games of players with this rating.
 const STRAY_ELO: &str = "3000";
 
@@ -125,7 +127,8 @@ impl Annotator {
 /// with, and who annotated it.
 fn tags(game: &PgnGame, result: &str, annotator: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let kept = |name: &str| name != ANNOTATOR && !name.is_empty() && name.chars().all(plain);
+    let own = [ANNOTATOR, STRAY_TAG];
+    let kept = |name: &str| !own.contains(&name) && !name.is_empty() && name.chars().all(plain);
     let mut text = String::new();
     for (name, value) in game.tags.iter().filter(|(name, _)| kept(name)) {
         let value = if name == "Result" {
@@ -142,7 +145,7 @@ fn tags(game: &PgnGame, result: &str, annotator: &str) -> String {
 
 /// The tags of a stray.
 fn stray_tags(position: &Chess, annotator: &str) -> String {
-    let mut text = STRAY.to_owned();
+    let mut text = [STRAY, STRAY_MARK].concat();
     let mut tag = |name: &str, value: &str| text.push_str(&pgn::tag(name, value));
     tag("Result", "*");
     tag("WhiteElo", STRAY_ELO);
@@ -154,6 +157,53 @@ fn stray_tags(position: &Chess, annotator: &str) -> String {
     tag("FEN", &fen(position));
     tag(ANNOTATOR, annotator);
     text
+}
+
+/// What a file of annotated games holds, line by line.
+#[derive(Debug, Default)]
+struct Scan {
+    /// Bytes that were read, and the place in them where the last game begins.
+    read: u64,
+    end: u64,
+    /// Games that have begun.
+    begun: u64,
+    /// Whether a line of tags may follow that begins a game.
+    goes_on: bool,
+    /// Where a game begins whose first tag is a stray's: the next line tells.
+    undecided: Option<u64>,
+    /// Whether a game has the annotator's label, and whether there is anything but tags.
+    labelled: bool,
+    has_other: bool,
+}
+
+impl Scan {
+    fn take(&mut self, line: &[u8], label: &[u8]) {
+        let is_whole = line.ends_with(b"\n");
+        if let Some(begin) = self.undecided.take()
+            && is_whole
+            && line != STRAY_MARK.as_bytes()
+        {
+            self.begin(begin);
+        }
+        if !self.goes_on && line.starts_with(b"[") {
+            // A line that was cut off may have been a stray's.
+            if STRAY.as_bytes().starts_with(line) {
+                self.undecided = Some(self.read);
+            } else {
+                self.begin(self.read);
+            }
+        }
+        // Empty lines stand before tags and before moves.
+        self.goes_on = line != b"\n";
+        self.labelled |= line == label;
+        self.has_other |= !line.starts_with(b"[");
+        self.read += line.len() as u64;
+    }
+
+    const fn begin(&mut self, place: u64) {
+        self.begun += 1;
+        self.end = place;
+    }
 }
 
 /// The file into which annotated games are written, one after the other, and found again by a later session.
@@ -169,29 +219,21 @@ impl AnnotatedGames {
     ///
     /// # Errors
     ///
-    /// If it cannot be read and written, or somebody else, by `name`, has annotated its games.
+    /// If it cannot be read and written, or holds anything else than games that `name` has annotated.
     pub fn open(path: &Path, name: &str) -> anyhow::Result<Self> {
         let cannot = || format!("cannot write {}", path.display());
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true);
         let file = options.open(path).with_context(cannot)?;
         let (mut reader, label) = (BufReader::new(&file), pgn::tag(ANNOTATOR, name));
-        let (mut line, mut at, mut begins) = (Vec::new(), 0, true);
-        let (mut begun, mut end, mut labelled) = (0_u64, 0, false);
+        let (mut line, mut found) = (Vec::new(), Scan::default());
         while reader.read_until(b'\n', &mut line).with_context(cannot)? > 0 {
-            if begins && line.starts_with(b"[") && line != STRAY.as_bytes() {
-                begun += 1;
-                end = at;
-            }
-            // Empty lines stand before tags and before moves.
-            begins = line == b"\n";
-            labelled |= line == label.as_bytes();
-            at += line.len() as u64;
+            found.take(&line, label.as_bytes());
             line.clear();
         }
-        let games = begun.saturating_sub(1);
+        let (games, end) = (found.begun.saturating_sub(1), found.end);
         anyhow::ensure!(
-            games == 0 || labelled,
+            found.labelled || !found.has_other,
             "RK-0806: the games in {} were not annotated by \"{name}\"; go on with what they were annotated \
              with, or remove the file",
             path.display()
@@ -283,12 +325,60 @@ mod tests {
         for cut in 0..=whole.len() {
             std::fs::write(&path, &whole[..cut]).unwrap();
             let mut games = AnnotatedGames::open(&path, "E").unwrap();
-            let before = cut.saturating_sub(1) / GAME.len();
+            // A game is whole once something follows that cannot be its stray.
+            let before = cut.saturating_sub("[Event \"x".len()) / GAME.len();
             assert_eq!(games.games(), before as u64, "cut at {cut}");
             for _ in games.games()..3 {
                 games.add(&[GAME.to_owned()]).unwrap();
             }
             assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
+        }
+    }
+
+    /// A game that is called as strays are, among others, and strays of games.
+    #[test]
+    fn a_game_that_is_called_a_stray_is_written_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("games.part");
+        let tag = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let games: Vec<String> = (0..3)
+            .map(|number| {
+                let start = GameHistory::default();
+                let strays = stray_tags(start.position(), "E") + "\n1. e4 *\n\n";
+                let game = PgnGame {
+                    start,
+                    moves: Vec::new(),
+                    result: None,
+                    elo: [None; 2],
+                    evaluations: Vec::new(),
+                    tags: vec![
+                        tag("Event", if number == 1 { "Stray" } else { "x" }),
+                        tag("Stray", "1"),
+                        tag("Round", &number.to_string()),
+                    ],
+                };
+                tags(&game, "*", "E") + "1. d4 *\n\n" + &strays.repeat(number)
+            })
+            .collect();
+        let whole = games.concat();
+        for cut in 0..=whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let mut file = AnnotatedGames::open(&path, "E").unwrap();
+            let done = file.games() as usize;
+            file.add(&games[done..]).unwrap();
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), whole, "{cut}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_something_else_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("games.part");
+        for text in ["notes", "\n", "[Event \"x\"]\n\n1. e4 *\n", "[a]\nnotes\n"] {
+            std::fs::write(&path, text).unwrap();
+            let error = AnnotatedGames::open(&path, "E").unwrap_err().to_string();
+            assert!(error.contains("RK-0806"), "{error}");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use rookery_cli::flags::{OutputArgs, share, threads_or_cores};
-use rookery_cli::pgn::{BytesRead, each_game, total_bytes};
+use rookery_cli::pgn::{BytesRead, Ended, each_game, total_bytes};
 use rookery_cli::{Screen, Shutdown};
 use rookery_common::pgn::{PgnGame, Skipped};
 use rookery_common::text::quantity;
@@ -82,7 +82,7 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
     let (read, begun) = (BytesRead::default(), Instant::now());
     let mut task = screen.task("bytes of PGN", total);
     for path in &args.pgn {
-        each_game(path, &read, |game| {
+        let ended = each_game(path, &read, |game| {
             let flow = work.take(game)?;
             let (games, positions) = (work.output.games(), work.positions());
             let rate = positions as f64 / begun.elapsed().as_secs_f64();
@@ -96,6 +96,9 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
                 end => end,
             })
         })?;
+        if ended == Ended::Stopped || shutdown.is_requested() {
+            break;
+        }
     }
     drop(task);
     if shutdown.is_requested() {

@@ -109,3 +109,17 @@ fn what_was_stopped_goes_on() {
     assert_eq!(here.games().len(), 6);
     assert!(!part.exists());
 }
+
+#[test]
+fn who_stops_reads_no_further_file() {
+    let here = Here::new();
+    // More files than a round has games.
+    let files = "DIR/in.pgn ".repeat(ROUND + 1);
+    let line = format!("annotate --pgn {files} -o DIR/out.pgn --nodes 200 --threads 1");
+    let args: AnnotateArgs = testing::flags(here.dir.path(), line.trim()).unwrap();
+    let shutdown = Shutdown::default();
+    shutdown.request();
+    execute(&args, &Screen::hidden(), &shutdown).unwrap();
+    let part = here.dir.path().join("out.pgn.part");
+    assert_eq!(std::fs::read_to_string(part).unwrap(), "");
+}
