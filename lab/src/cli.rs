@@ -61,6 +61,13 @@ pub enum Command {
     Encode(encode::EncodeArgs),
 }
 
+impl Command {
+    /// Whether it asks for Ctrl-C over and over and then ends in good order. The others answer line by line, or at once.
+    pub const fn heeds_shutdown(&self) -> bool {
+        !matches!(self, Self::Play(_) | Self::Evaluate(_) | Self::Encode(_))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
@@ -70,6 +77,15 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn commands_that_never_ask_for_ctrl_c_do_not_catch_it() {
+        for (line, heeds) in [("encode", false), ("evaluate", false), ("probe a", true)] {
+            let words = ["rookery-lab"].into_iter().chain(line.split(' '));
+            let cli = Cli::try_parse_from(words).unwrap();
+            assert_eq!(cli.command.heeds_shutdown(), heeds, "{line}");
+        }
     }
 
     #[test]

@@ -27,19 +27,24 @@ use crate::cli::{Cli, Command};
 /// What went wrong, for people.
 pub fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
     let screen = Screen::set_up(&cli.log, cli.log_format)?;
-    // Commands compute on the main thread; this one listens to Ctrl-C.
+    // Commands compute on the main thread; this one listens to Ctrl-C, for those that ask whether it has come. The
+    // others end by it as programs do.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .context("cannot start a thread that listens to Ctrl-C")?;
-    let shutdown = runtime.block_on(async { Shutdown::on_signals() });
+    let shutdown = if cli.command.heeds_shutdown() {
+        runtime.block_on(async { Shutdown::on_signals() })
+    } else {
+        Shutdown::default()
+    };
     match cli.command {
         Command::Match(args) => matches::execute(&args, &screen, &shutdown)?,
         Command::Ladder(args) => ladder::execute(&args, &screen, &shutdown)?,
         Command::PolicyEval(args) => policy_eval::execute(&args, &screen, &shutdown)?,
         Command::Annotate(args) => annotate::execute(&args, &screen, &shutdown)?,
-        Command::Probe(args) => probe::execute(&args)?,
+        Command::Probe(args) => probe::execute(&args, &screen, &shutdown)?,
         Command::Train(command) => train::execute(&command, &screen, &shutdown)?,
         Command::Play(args) => return play::execute(&args),
         Command::Evaluate(args) => return evaluate::execute(&args),

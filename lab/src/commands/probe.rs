@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rookery_cli::network_file;
+use rookery_cli::{Screen, Shutdown, network_file};
 use rookery_common::chunk::{Caps, ChunkReader};
 use rookery_common::output;
+use rookery_common::text::quantity;
 use serde::Serialize;
 
 use super::flags::DeviceArgs;
@@ -38,19 +39,21 @@ struct Report {
     missing: Option<Vec<MissingReport>>,
 }
 
-/// Probes, and prints what came out.
+/// Probes, and prints what came out; only what there is already, if the user stops.
 ///
 /// # Errors
 ///
 /// If a file cannot be read or is no chunk, or the network cannot be computed.
-pub fn execute(args: &ProbeArgs) -> anyhow::Result<()> {
+pub fn execute(args: &ProbeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let games = (!args.chunks.is_empty())
-        .then(|| read(&args.chunks))
+        .then(|| read(&args.chunks, screen, shutdown))
         .transpose()?;
-    let missing = args.network.as_deref().map(|path| -> anyhow::Result<_> {
+    let network = args.network.as_deref();
+    let network = network.filter(|_| !shutdown.is_requested());
+    let missing = network.map(|path| -> anyhow::Result<_> {
         let weights = network_file::read(path)?;
         let mut evaluator = args.device.open_for(&weights)?.evaluator(&weights)?;
-        missing::values(&mut evaluator)
+        missing::values(&mut evaluator, shutdown)
     });
     let report = Report {
         games,
@@ -63,32 +66,57 @@ pub fn execute(args: &ProbeArgs) -> anyhow::Result<()> {
     }
 }
 
-fn read(paths: &[PathBuf]) -> anyhow::Result<GamesReport> {
-    let mut counts = Counts::default();
+/// What the games of these files, and of the chunks in these folders, come to.
+fn read(paths: &[PathBuf], screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<GamesReport> {
+    let mut files = Vec::new();
     for path in paths {
-        add(path, &mut counts)?;
+        list(path, &mut files)?;
     }
+    let mut counts = Counts::default();
+    let mut task = screen.task("chunks", files.len() as u64);
+    for (place, path) in files.iter().enumerate() {
+        if shutdown.is_requested() {
+            tracing::info!(
+                "stopped after {place} of {}",
+                quantity(files.len(), "chunk")
+            );
+            break;
+        }
+        add(path, &mut counts)?;
+        task.at(place as u64 + 1, "");
+    }
+    drop(task);
     let report = counts.report();
+    anyhow::ensure!(
+        report.games > 0 || !shutdown.is_requested(),
+        "stopped before a game was read"
+    );
     anyhow::ensure!(report.games > 0, "there is no game in these files");
     Ok(report)
 }
 
-/// Counts the games of a chunk, or of all chunks in a folder and the folders in it.
-fn add(path: &Path, counts: &mut Counts) -> anyhow::Result<()> {
-    let cannot = || format!("cannot read {}", path.display());
-    if path.is_dir() {
-        let entries: Result<Vec<_>, _> = std::fs::read_dir(path).with_context(cannot)?.collect();
-        let mut inside: Vec<PathBuf> = entries
-            .with_context(cannot)?
-            .iter()
-            .map(std::fs::DirEntry::path)
-            .collect();
-        inside.retain(|path| path.is_dir() || path.extension().is_some_and(|end| end == "chunk"));
-        inside.sort();
-        return inside.iter().try_for_each(|path| add(path, counts));
+/// The file, or all chunks in the folder and the folders in it.
+fn list(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
+    if !path.is_dir() {
+        files.push(path.to_owned());
+        return Ok(());
     }
+    let cannot = || format!("cannot read {}", path.display());
+    let entries: Result<Vec<_>, _> = std::fs::read_dir(path).with_context(cannot)?.collect();
+    let mut inside: Vec<PathBuf> = entries
+        .with_context(cannot)?
+        .iter()
+        .map(std::fs::DirEntry::path)
+        .collect();
+    inside.retain(|path| path.is_dir() || path.extension().is_some_and(|end| end == "chunk"));
+    inside.sort();
+    inside.iter().try_for_each(|path| list(path, files))
+}
+
+/// Counts the games of a chunk.
+fn add(path: &Path, counts: &mut Counts) -> anyhow::Result<()> {
     let caps = Caps::default();
-    let bytes = std::fs::read(path).with_context(cannot)?;
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let no_chunk = || format!("{} is no chunk of games", path.display());
     let mut reader = ChunkReader::open(&bytes, &caps).with_context(no_chunk)?;
     while let Some(game) = reader.next_game().with_context(no_chunk)? {
@@ -141,17 +169,33 @@ impl Report {
 mod tests {
     use super::*;
 
+    fn read(paths: &[PathBuf], shutdown: &Shutdown) -> String {
+        let read = super::read(paths, &Screen::hidden(), shutdown);
+        format!("{:#}", read.unwrap_err())
+    }
+
     #[test]
     fn what_is_no_chunk_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.chunk");
         std::fs::write(&path, "games").unwrap();
+        let goes_on = Shutdown::default();
         for paths in [vec![path.clone()], vec![dir.path().to_owned()]] {
-            let error = format!("{:#}", read(&paths).unwrap_err());
+            let error = read(&paths, &goes_on);
             assert!(error.contains("a.chunk is no chunk of games"), "{error}");
         }
         std::fs::remove_file(&path).unwrap();
-        let error = read(&[dir.path().to_owned()]).unwrap_err().to_string();
+        let error = read(&[dir.path().to_owned()], &goes_on);
         assert_eq!(error, "there is no game in these files");
+    }
+
+    #[test]
+    fn who_stops_reads_no_more_chunks() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.chunk");
+        std::fs::write(&path, "no chunk").unwrap();
+        let shutdown = Shutdown::default();
+        shutdown.request();
+        assert_eq!(read(&[path], &shutdown), "stopped before a game was read");
     }
 }

@@ -1,6 +1,7 @@
 //! What a network's value says of a missing piece: openings in which one piece was taken off the board.
 
 use anyhow::Context as _;
+use rookery_cli::Shutdown;
 use rookery_common::chess::GameHistory;
 use rookery_common::ids::Seed;
 use rookery_common::openings::OpeningBook;
@@ -25,12 +26,15 @@ pub struct MissingReport {
 /// A position, and the side whose piece is missing.
 type Case = (GameHistory, Color);
 
-/// The value with all pieces, and without one of each kind, by the network alone.
+/// The value with all pieces, and without one of each kind, by the network alone; fewer kinds if the user stops.
 ///
 /// # Errors
 ///
 /// If the network fails.
-pub fn values(evaluator: &mut dyn Evaluator) -> anyhow::Result<Vec<MissingReport>> {
+pub fn values(
+    evaluator: &mut dyn Evaluator,
+    shutdown: &Shutdown,
+) -> anyhow::Result<Vec<MissingReport>> {
     let book = OpeningBook::built_in();
     let mut openings = Vec::new();
     for opening in book.of_pairs(Seed(1), 0, OPENINGS) {
@@ -47,6 +51,9 @@ pub fn values(evaluator: &mut dyn Evaluator) -> anyhow::Result<Vec<MissingReport
         ("rook", Role::Rook),
         ("queen", Role::Queen),
     ] {
+        if shutdown.is_requested() {
+            break;
+        }
         let cases: Vec<Case> = openings
             .iter()
             .flat_map(|position| without(position, role))
@@ -105,7 +112,7 @@ mod tests {
 
     #[test]
     fn an_evaluator_that_counts_material_misses_the_queen_most() {
-        let reports = values(&mut HandEvaluator::default()).unwrap();
+        let reports = values(&mut HandEvaluator::default(), &Shutdown::default()).unwrap();
         let value = |place: usize| reports[place].value;
         assert_eq!(reports.len(), 6);
         // Sixteen pawns of each opening, a few of them gone.
