@@ -27,7 +27,7 @@ pub struct WarmStartArgs {
     /// Write the trained network to this file.
     #[arg(short, long, value_name = "FILE", required_unless_present = "dry_run")]
     pub output: Option<PathBuf>,
-    /// Whether it may replace one; a warm start that goes on replaces its own.
+    /// Whether it may replace one; a warm start that goes on replaces its own, if --output is the same.
     #[command(flatten)]
     pub replace: OutputArgs,
     /// Keep checkpoints in this folder; a warm start that was stopped, in whatever way, goes on
@@ -117,14 +117,15 @@ pub fn execute(args: &WarmStartArgs, screen: &Screen, shutdown: &Shutdown) -> an
     let mut session = WarmSession::begin(args, shutdown, parent, &weights, compute)?;
     let stream = session.stream(weights.spec())?;
     let mut task = screen.task("bytes of PGN", total);
-    while let Some(read) = stream.next_block()? {
-        if session.take(read, &stream, &mut task)? == Flow::Stop {
-            break;
-        }
+    let mut flow = Flow::On;
+    while flow == Flow::On
+        && let Some(read) = stream.next_block()?
+    {
+        flow = session.take(read, &stream, &mut task)?;
     }
     drop(task);
     drop(stream);
-    session.finish()
+    session.finish(flow)
 }
 
 #[cfg(test)]

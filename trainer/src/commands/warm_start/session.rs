@@ -1,6 +1,6 @@
 //! A session of a warm start: blocks in, steps taken, checkpoints kept, a network out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,6 +45,9 @@ struct State {
     /// Batches of it that are done.
     batches: u64,
     step: u64,
+    /// The network's file, which alone is replaced without --force.
+    #[serde(default)]
+    output: Option<PathBuf>,
 }
 
 /// A warm start from where it begins, or where the last session of it stopped, until it ends or is stopped.
@@ -96,6 +99,7 @@ impl<'a> WarmSession<'a> {
             counts: Counts::default(),
             batches: 0,
             step: 0,
+            output: args.output.as_deref().map(absolute).transpose()?,
         };
         let folder = args.dir.as_deref().filter(|_| !args.dry_run);
         let lock = folder.map(FolderLock::take).transpose()?;
@@ -106,15 +110,23 @@ impl<'a> WarmSession<'a> {
             Ok(Learner::resume(path, &fresh.params, compute)?)
         };
         let loaded = checkpoints.as_ref().map(|folder| folder.load(resume));
-        let (state, learner) = match loaded.transpose()?.flatten() {
+        let loaded = loaded.transpose()?.flatten();
+        let own = loaded.as_ref().and_then(|one| one.state.output.as_ref());
+        if let Some(path) = args.output.as_deref().filter(|_| !args.dry_run)
+            && own != fresh.output.as_ref()
+        {
+            args.replace.check(path)?;
+        }
+        let (state, learner) = match loaded {
             Some(loaded) => {
                 tracing::info!("going on after step {}", loaded.state.step);
-                (loaded.state, loaded.learner)
+                let state = State {
+                    output: fresh.output,
+                    ..loaded.state
+                };
+                (state, loaded.learner)
             }
             None => {
-                if let Some(path) = args.output.as_deref().filter(|_| !args.dry_run) {
-                    args.replace.check(path)?;
-                }
                 let learner = Learner::new(weights, &fresh.params, compute)?;
                 (fresh, learner)
             }
@@ -276,12 +288,13 @@ impl<'a> WarmSession<'a> {
         }
     }
 
-    /// Measures on the games held out, writes the network and says what was done.
+    /// Measures on the games held out, writes the network and says what was done. `flow` is [`Flow::On`] if all games were
+    /// read: a session that stops before its first step writes the network as it was.
     ///
     /// # Errors
     ///
     /// If there was nothing to train on, or a file cannot be written.
-    pub(super) fn finish(mut self) -> anyhow::Result<()> {
+    pub(super) fn finish(mut self, flow: Flow) -> anyhow::Result<()> {
         let (counts, held_out) = self.seen.take().context("there are no games to read")?;
         let seconds = self.begun.elapsed().as_secs_f64();
         let fresh = counts.games_read().saturating_sub(self.games_before);
@@ -294,7 +307,7 @@ impl<'a> WarmSession<'a> {
         });
         if !self.args.dry_run {
             anyhow::ensure!(
-                self.state.step > 0,
+                self.state.step > 0 || flow == Flow::Stop,
                 "RK-0709: nothing to train on: {} gave {}, and a batch has {}{}",
                 quantity(counts.games, "game"),
                 quantity(counts.positions, "position"),
@@ -345,6 +358,10 @@ impl<'a> WarmSession<'a> {
         );
         Ok(ContentHash::of(&bytes))
     }
+}
+
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("cannot find {}", path.display()))
 }
 
 /// A folder of another warm start is not gone on with.

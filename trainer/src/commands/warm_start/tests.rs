@@ -184,3 +184,33 @@ fn a_file_that_breaks_off_gives_what_it_holds() {
     let error = here.run("--pgn DIR/unrated.pgn -o DIR/other").unwrap_err();
     assert!(error.to_string().contains("--assume-elo"), "{error}");
 }
+
+/// Who stops before the first step has the network to begin with; files without positions are another matter.
+#[test]
+fn a_warm_start_that_stops_before_its_first_step_writes_the_network_as_it_was() {
+    let here = Here::new();
+    here.run(&format!("{BOTH} -o DIR/out --minutes 1e-9"))
+        .unwrap();
+    let [before, after] = ["in.safetensors", "out"].map(|name| {
+        let path = here.dir.path().join(name);
+        Weights::read(&path).unwrap().0
+    });
+    let spec = after.spec;
+    assert_eq!((spec.parent, spec.training_step), (Some(before.hash), 0));
+}
+
+#[test]
+fn a_warm_start_that_goes_on_replaces_its_own_network_alone() {
+    let here = Here::new();
+    let run = |flags: &str| here.run(&format!("{BOTH} --dir DIR/p {flags}"));
+    run("-o DIR/own --steps 2").unwrap();
+    std::fs::write(here.dir.path().join("other"), "another file").unwrap();
+    let error = run("-o DIR/other --steps 4").unwrap_err().to_string();
+    assert!(error.contains("--force"), "{error}");
+    assert_eq!(here.read("other"), b"another file");
+    run("-o DIR/own --steps 4").unwrap();
+    run("-o DIR/other --steps 4 --force").unwrap();
+    assert_eq!(here.read("own"), here.read("other"));
+    run("-o DIR/other --steps 6").unwrap();
+    run("-o DIR/own --steps 6").unwrap_err();
+}
