@@ -8,7 +8,7 @@ use super::decode::DecodedChunk;
 use crate::buffer::{GameStore, ReplayBuffer, StoredGame, Window};
 
 /// Positions that validation keeps at most.
-const HELD_OUT_CAPACITY: u64 = 20_000;
+pub(super) const HELD_OUT_CAPACITY: u64 = 20_000;
 
 /// Which chunks are held out: a share of them, chosen by their hashes, so that a chunk is always
 /// on the same side.

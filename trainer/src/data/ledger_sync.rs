@@ -14,7 +14,7 @@ use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::ChunkRow;
 use rookery_common::text::quantity;
 
-use super::chunk_ingest::{ChunkGames, ChunkIngest};
+use super::chunk_ingest::{ChunkGames, ChunkIngest, HELD_OUT_CAPACITY};
 use super::chunks::ChunkFolder;
 use super::excluded_chunks::ExcludedChunks;
 use super::ledger::{Ledger, is_training};
@@ -209,8 +209,8 @@ impl LedgerSync {
         Ok(())
     }
 
-    /// Fills empty buffers with the newest games up to a place in the ledger, as many as `capacity`
-    /// asks for: after a restart they hold what they held before.
+    /// Fills empty buffers with the newest games up to a place in the ledger, as many as `capacity` asks for to train on, and
+    /// as many as validation keeps of those held out: after a restart they hold what they held before.
     ///
     /// # Errors
     ///
@@ -224,21 +224,21 @@ impl LedgerSync {
     ) -> anyhow::Result<()> {
         let end = self.ledger.rows_until(until);
         let mut newest_first: Vec<ChunkGames> = Vec::new();
-        let mut positions = 0;
+        let (mut training, mut held_out) = (capacity, HELD_OUT_CAPACITY);
         for row in self.ledger.rows()[..end]
             .iter()
             .rev()
             .filter(|row| is_training(row) && !self.holds.has(row.hash))
         {
-            if positions >= capacity {
-                break;
-            }
-            if let Some(chunk) = self.games(client, ingest, row).await? {
-                positions += if ingest.trains_on(row.hash) {
-                    chunk.positions()
-                } else {
-                    0
-                };
+            let missing = if ingest.trains_on(row.hash) {
+                &mut training
+            } else {
+                &mut held_out
+            };
+            if *missing > 0
+                && let Some(chunk) = self.games(client, ingest, row).await?
+            {
+                *missing = missing.saturating_sub(chunk.positions());
                 newest_first.push(chunk);
             }
         }

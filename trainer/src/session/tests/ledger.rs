@@ -220,6 +220,39 @@ async fn a_lost_chunk_is_asked_for_once_until_the_next_start() {
     assert_eq!(coordinator.take_chunk_requests(), 0);
 }
 
+/// What is measured on stays the same when a trainer starts again, also where its window is far smaller than the ledger.
+#[tokio::test(flavor = "multi_thread")]
+async fn games_held_out_are_the_same_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(12);
+    let server = coordinator.serve().await;
+    let run = "main".parse().unwrap();
+    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
+    let mut ledger_sync = LedgerSync::new(
+        Ledger::open(&dir.path().join("ledger.jsonl")).unwrap(),
+        ChunkFolder::new(dir.path().join("chunks")),
+        ExcludedChunks::open(&dir.path().join("holds.json")).unwrap(),
+        Duration::ZERO,
+    );
+    let mut ingest = ChunkIngest::new(GameStore::in_memory(), 10, HeldOut::share(0.5));
+    ledger_sync.update(&client).await.unwrap();
+    ledger_sync.take_new(&client, &mut ingest).await.unwrap();
+    let positions =
+        |ingest: &ChunkIngest| [ingest.training().positions(), ingest.validation().len()];
+    let before = positions(&ingest);
+    let rows = coordinator.rows();
+    let held_out = rows
+        .iter()
+        .filter(|row| !ingest.trains_on(row.hash))
+        .count();
+    assert!(held_out > 1 && held_out < rows.len(), "{held_out}");
+    ingest.clear();
+    let (until, capacity) = (ledger_sync.taken_until(), ingest.capacity());
+    let refilled = ledger_sync.refill(&client, &mut ingest, until, capacity);
+    refilled.await.unwrap();
+    assert_eq!(positions(&ingest), before);
+}
+
 /// A chunk that has to wait for audits is in no batch until then, and never if it is held meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn chunks_wait_for_audits_before_they_are_taken() {
