@@ -105,6 +105,7 @@ fn advise(error: anyhow::Error) -> anyhow::Error {
 }
 
 fn train(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<Trained> {
+    let begun = Instant::now();
     let params = args.training.params()?;
     let compute = args.device.open()?;
     let (parent, weights) = network_file::read_hashed(&args.network)?;
@@ -120,7 +121,9 @@ fn train(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
         &params,
         &mut learner.trainer,
         &ingest,
-        (screen, shutdown),
+        (screen, &|| {
+            shutdown.is_requested() || args.training.is_over(begun)
+        }),
     )?;
     let validation = validate_candidate(&learner, &held_out, &plan)?;
     if let Some(meter) = &validation {
@@ -141,13 +144,13 @@ fn train(args: &TrainArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
     })
 }
 
-/// Takes the steps; the answer is how many, fewer if the user stops.
+/// Takes the steps; the answer is how many, fewer if it is over before.
 fn steps(
     args: &TrainArgs,
     params: &TrainingParams,
     trainer: &mut Trainer,
     ingest: &ChunkIngest,
-    (screen, shutdown): (&Screen, &Shutdown),
+    (screen, is_over): (&Screen, &dyn Fn() -> bool),
 ) -> anyhow::Result<u64> {
     let course = StepPlan {
         plan: BatchPlan::new(trainer.spec(), params),
@@ -166,7 +169,7 @@ fn steps(
     let mut lessons = course.begin(&mixture, 0..args.steps)?;
     let mut log = args.log_file.as_deref().map(MetricLog::open).transpose()?;
     let mut task = screen.task("training", args.steps);
-    let (mut meter, mut taken, begun) = (LossMeter::default(), 0, Instant::now());
+    let (mut meter, mut taken) = (LossMeter::default(), 0);
     while let Some(report) = lessons.step(trainer)? {
         taken = report.step;
         meter.add(&report.losses, report.positions);
@@ -183,7 +186,7 @@ fn steps(
             }
             meter = LossMeter::default();
         }
-        if shutdown.is_requested() || args.training.is_over(begun) {
+        if is_over() {
             break;
         }
     }
