@@ -21,7 +21,7 @@ use rookery_common::signing::{RunKey, Signature, SigningKey};
 use tokio::time::Instant;
 
 use crate::db::{Result, SharedDatabase};
-use rookery_common::files::{create_folder, folder_of, sync_folder};
+use rookery_common::files::{create_folder, folder_of, sync_folder, write_private};
 
 /// How old what is known of runs may be.
 const FRESH: Duration = Duration::from_secs(3);
@@ -75,27 +75,33 @@ pub fn read(path: &Path) -> anyhow::Result<Option<SigningKey>> {
         .with_context(|| format!("RK-0712: {shown} is no secret key"))
 }
 
-/// Writes a secret key where only this user can read it; never over another file. When it returns, no power cut
-/// loses the key.
+/// Writes a secret key where only this user can read it, whole or not at all, and never over another file. When it
+/// returns, no power cut loses the key.
 ///
 /// # Errors
 ///
 /// If there is a file, or it or its folder cannot be written.
 pub fn write(path: &Path, key: &SigningKey) -> anyhow::Result<()> {
-    use std::io::Write as _;
     let attempt = || -> anyhow::Result<()> {
         let folder = folder_of(path);
         create_folder(folder)?;
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path)?;
-        file.write_all(key.reveal()?.as_bytes())?;
-        file.sync_all()?;
-        Ok(sync_folder(folder)?)
+        let unfinished = path.with_added_extension(std::process::id().to_string());
+        write_private(&unfinished, key.reveal()?.as_bytes())?;
+        let named = name_first(&unfinished, path);
+        // It has its own name now, or the error is returned.
+        drop(std::fs::remove_file(&unfinished));
+        Ok(named.and_then(|()| sync_folder(folder))?)
     };
     attempt().with_context(|| format!("cannot write the key {}", path.display()))
+}
+
+/// Gives a file a name that no file has.
+fn name_first(file: &Path, name: &Path) -> std::io::Result<()> {
+    match std::fs::hard_link(file, name) {
+        // Not every file system has links.
+        Err(_) if !name.try_exists()? => std::fs::rename(file, name),
+        linked => linked,
+    }
 }
 
 /// What is known of runs and signatures.
@@ -189,6 +195,8 @@ mod tests {
         assert!(error.contains("main.key"), "{error}");
         let kept = read(&path).unwrap().unwrap();
         assert_eq!(kept.public(), key.public());
+        // Nothing is left beside it.
+        assert_eq!(std::fs::read_dir(folder_of(&path)).unwrap().count(), 1);
         #[cfg(unix)]
         {
             let mode = std::os::unix::fs::MetadataExt::mode(&path.metadata().unwrap());

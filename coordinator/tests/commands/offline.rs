@@ -1,7 +1,5 @@
 //! Commands that do one thing and end.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::{done, program, refused};
@@ -190,47 +188,6 @@ fn a_ledger_is_backed_up_and_restored() {
     assert!(of_copy(&["ledger", "check"]).contains("every sum follows"));
     // It is the same ledger: the store that is marked as the original's is the copy's as well.
     assert!(of_copy(&["storage", "sweep", "--remove"]).contains("chunks: 0 needed"));
-}
-
-/// The run's keys, oldest first.
-fn keys(folder: &Path) -> Vec<String> {
-    let keys = done(folder, &["run", "key", "show", "main", "--json"]);
-    let keys: Vec<Value> = serde_json::from_str(&keys).unwrap();
-    let key = |info: &Value| info["key"].as_str().unwrap().to_owned();
-    keys.iter().map(key).collect()
-}
-
-#[test]
-fn a_restored_ledger_is_led_to_the_keys_that_came_after_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
-    done(folder, &["run", "create", "main"]);
-    done(folder, &["run", "key", "create", "main"]);
-    done(folder, &["ledger", "backup", "copy.db"]);
-    let rotate = ["run", "key", "rotate", "main"];
-    done(folder, &rotate);
-    done(folder, &rotate);
-    let before = keys(folder);
-    assert_eq!(before.len(), 3);
-    for file in ["ledger.db-wal", "ledger.db-shm"] {
-        let _ = std::fs::remove_file(folder.join("data").join(file));
-    }
-    std::fs::rename(folder.join("copy.db"), folder.join("data/ledger.db")).unwrap();
-    assert_eq!(keys(folder), before[..1]);
-    assert!(refused(folder, &rotate).contains(&before[2]));
-    for (old, new) in [
-        ("main.key.old", "main.key.old.2"),
-        ("main.key.old.2", "main.key"),
-    ] {
-        let [old, new] = [old, new].map(|name| format!("data/keys/{name}"));
-        let again = [
-            &rotate[..],
-            &["--old", old.as_str(), "--secret", new.as_str()],
-        ]
-        .concat();
-        done(folder, &again);
-    }
-    assert_eq!(keys(folder), before);
 }
 
 #[test]

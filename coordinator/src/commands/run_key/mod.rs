@@ -1,5 +1,7 @@
 //! `run key …`: keys that sign a run's networks.
 
+mod rotation;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -8,12 +10,12 @@ use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::signing::{RunKey, Signature, SigningKey};
 
+use self::rotation::Rotation;
 use super::{ACTOR, open_blobs, say, say_json};
 use crate::blobs::{BlobKind, SharedBlobs};
 use crate::config::Settings;
 use crate::db::SharedDatabase;
 use crate::signing;
-use rookery_common::files::{folder_of, sync_folder};
 
 /// Commands on a run's keys.
 #[derive(Debug, Subcommand)]
@@ -21,7 +23,7 @@ pub enum KeyCommand {
     /// Sign the run's networks from now on, and those that are there. Workers then take no others.
     Create(CreateArgs),
     /// Follow the run's key by a new one, which the present one endorses, so that workers take it
-    /// without asking anyone. All networks are signed again.
+    /// without asking anyone. All networks are signed again. If it is interrupted, give it again.
     Rotate(RotateArgs),
     /// Print the run's public key; with --json, all there were.
     Show(ShowArgs),
@@ -100,7 +102,7 @@ async fn create(settings: &Settings, db: &SharedDatabase, args: &CreateArgs) -> 
         None => own_path(settings, &args.run)?,
     };
     let key = read_or_make(&path)?;
-    adopt(settings, db, &args.run, &key, None).await?;
+    adopt(settings, db, &args.run, &key, None, || Ok(())).await?;
     say(&format!(
         "The networks of run {} are signed by {}; the secret key is in {}. Keep a copy of it elsewhere: without it \
          the key cannot be followed by another.",
@@ -128,53 +130,21 @@ async fn rotate(settings: &Settings, db: &SharedDatabase, args: &RotateArgs) -> 
     let present = present
         .with_context(|| format!("run {} has no key yet; use `run key create`", args.run))?;
     let own = own_path(settings, &args.run)?;
-    let old_path = args.old.as_ref().unwrap_or(&own);
-    let old = signing::read(old_path)?
-        .with_context(|| format!("there is no key in {}", old_path.display()))?;
-    anyhow::ensure!(
-        *old.public() == present,
-        "the key in {} is {}, and that of run {} is {present}",
-        old_path.display(),
-        old.public(),
-        args.run
-    );
-    let new = match &args.secret {
-        Some(path) => read_or_make(path)?,
-        None => replace(&own)?,
-    };
-    let endorsement = old.endorse(&args.run, new.public())?;
-    adopt(settings, db, &args.run, &new, Some(endorsement)).await?;
+    let rotation = Rotation::plan(args, &own, &present)?;
+    let (new, place) = (&rotation.new, || rotation.place());
+    let endorsement = rotation.old.endorse(&args.run, new.public())?;
+    adopt(settings, db, &args.run, new, Some(endorsement), place).await?;
     say(&format!(
         "The networks of run {} are signed by {} now, which {present} endorses.",
         args.run,
         new.public()
     ))?;
+    if rotation.goes_on() {
+        say(
+            "That was the end of a rotation which had been interrupted. Give the command again for another key.",
+        )?;
+    }
     say_where_else(settings, args.secret.as_deref(), &own)
-}
-
-/// A new key in the place of the old one.
-fn replace(path: &Path) -> anyhow::Result<SigningKey> {
-    let key = SigningKey::generate()?;
-    let (next, old) = (path.with_extension("key.new"), unused(path));
-    signing::write(&next, &key)?;
-    if path.exists() {
-        std::fs::rename(path, &old).with_context(|| format!("cannot rename {}", path.display()))?;
-    }
-    std::fs::rename(&next, path).with_context(|| format!("cannot rename {}", next.display()))?;
-    let folder = folder_of(path);
-    sync_folder(folder).with_context(|| format!("cannot sync {}", folder.display()))?;
-    Ok(key)
-}
-
-/// Where the old key is kept. None is written over: it may be the only copy of the key.
-fn unused(path: &Path) -> PathBuf {
-    let mut old = path.with_extension("key.old");
-    let mut number = 1;
-    while old.exists() {
-        number += 1;
-        old = path.with_extension(format!("key.old.{number}"));
-    }
-    old
 }
 
 fn own_path(settings: &Settings, run: &RunName) -> anyhow::Result<PathBuf> {
@@ -192,16 +162,19 @@ fn read_or_make(path: &Path) -> anyhow::Result<SigningKey> {
 }
 
 /// Makes a key the run's. The networks are signed first, so that no job is without a signature,
-/// and what came in meanwhile afterwards.
+/// and what came in meanwhile afterwards. In between the key's file gets its `place`: until then the coordinator signs by the
+/// present key.
 async fn adopt(
     settings: &Settings,
     db: &SharedDatabase,
     run: &RunName,
     key: &SigningKey,
     endorsement: Option<Signature>,
+    place: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let blobs = open_blobs(settings)?;
     sign_all(db, &blobs, run, key).await?;
+    place()?;
     let (public, now) = (key.public().clone(), Timestamp::now());
     db.add_run_key(run, public, endorsement, ACTOR, now).await?;
     sign_all(db, &blobs, run, key).await
