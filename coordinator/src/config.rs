@@ -321,8 +321,7 @@ impl Settings {
         let storage = storage.or(file.storage.as_ref()).cloned();
         let log = args.log.clone().or_else(|| file.log.clone());
         Ok(Self {
-            database: database
-                .unwrap_or_else(|| format!("sqlite:{}", data_dir.join("ledger.db").display())),
+            database: database.unwrap_or_else(|| sqlite_address(&data_dir.join("ledger.db"))),
             default_storage: storage.is_none(),
             storage: storage.unwrap_or_else(|| data_dir.join("blobs").display().to_string()),
             data_dir,
@@ -343,6 +342,13 @@ impl Settings {
     pub fn may_have_replicas(&self) -> bool {
         self.database.starts_with("postgres")
     }
+}
+
+/// The URL of a file of SQLite, in which `%`, `?` and `#` mean something.
+fn sqlite_address(file: &Path) -> String {
+    let name = file.display().to_string();
+    let name = name.replace('%', "%25").replace('?', "%3F");
+    format!("sqlite:{}", name.replace('#', "%23"))
 }
 
 /// Longest name of a host, in bytes.
@@ -396,6 +402,13 @@ mod tests {
             (&*settings.storage, settings.default_storage),
             ("/given", false)
         );
+    }
+
+    #[test]
+    fn what_means_something_in_an_address_is_escaped_in_that_of_the_ledger() {
+        let settings = load("", Some("a b/50%20x?y#z")).unwrap();
+        assert_eq!(settings.database, "sqlite:a b/50%2520x%3Fy%23z/ledger.db");
+        assert_eq!(settings.storage, "a b/50%20x?y#z/blobs");
     }
 
     #[test]

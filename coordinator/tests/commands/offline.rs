@@ -122,6 +122,18 @@ fn a_wrong_folder_is_no_empty_ledger() {
 }
 
 #[test]
+fn a_folder_may_have_any_name() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["a b/50%20x", "q?x", "n#1", "?mode=memory"] {
+        let folder = folder.path().join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        done(&folder, &["run", "create", "main"]);
+        assert!(folder.join("data/ledger.db").is_file(), "{name}");
+        assert!(done(&folder, &["run", "list"]).contains("main"));
+    }
+}
+
+#[test]
 fn a_minimum_version_ends_together_with_its_date() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
