@@ -30,6 +30,7 @@ use crate::db::Database;
 use crate::db::sql::{Found, shown};
 use crate::db::{DbError, SharedDatabase};
 use crate::ratings;
+use crate::storage_identity::StorageIdentityError;
 
 /// Who the operator log names for what the command line did.
 const ACTOR: &str = "command line";
@@ -67,7 +68,27 @@ async fn with_database<T>(
     settings: &Settings,
     work: impl AsyncFnOnce(&SharedDatabase) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
+    with_any_database(settings, async |db| {
+        refuse_moved(db).await?;
+        work(db).await
+    })
+    .await
+}
+
+/// The same for a command that is of use on a ledger which goes on elsewhere, too.
+async fn with_any_database<T>(
+    settings: &Settings,
+    work: impl AsyncFnOnce(&SharedDatabase) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     closing(open_database(settings).await?, work).await
+}
+
+/// Refuses a ledger that was copied and goes on elsewhere: a change would be missing there, and an answer is out of date.
+async fn refuse_moved(db: &Database) -> anyhow::Result<()> {
+    match db.moved().await? {
+        None => Ok(()),
+        Some(moved) => Err(StorageIdentityError::Moved(moved).into()),
+    }
 }
 
 /// Does something with a ledger, and closes it, also after an error.

@@ -12,7 +12,8 @@ use rookery_common::protocol::server::{Link, Presentation};
 use rookery_common::text::quantity;
 
 use super::{
-    ACTOR, closing, create_database, open_database, refit, run_anchor, run_key, say, say_json,
+    ACTOR, closing, create_database, open_database, refit, refuse_moved, run_anchor, run_key, say,
+    say_json,
 };
 use crate::api::runs::{check_description, check_patch};
 use crate::api::trust::check_reason;
@@ -191,7 +192,13 @@ pub async fn run(settings: &Settings, command: RunCommand) -> anyhow::Result<()>
         RunCommand::Create(_) => create_database(settings).await?,
         _ => open_database(settings).await?,
     };
-    closing(db, async |db| dispatch(settings, db, command).await).await
+    closing(db, async |db| {
+        if !matches!(command, RunCommand::List(_) | RunCommand::Show(_)) {
+            refuse_moved(db).await?;
+        }
+        dispatch(settings, db, command).await
+    })
+    .await
 }
 
 async fn dispatch(

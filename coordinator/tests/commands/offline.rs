@@ -223,11 +223,37 @@ fn a_ledger_is_copied_into_another_database() {
         &["storage", "sweep", "--remove"],
         &["storage", "adopt"],
         &["ledger", "copy", "--to", back],
+        &[
+            "ledger",
+            "export",
+            "--run",
+            "main",
+            "--output",
+            "dataset",
+            "--licence",
+            "CC0-1.0",
+        ],
+        &["user", "revoke", "1"],
+        &["user", "list"],
+        &["run", "create", "second"],
+        &["run", "pause", "main"],
+        &["worker", "block", "ann", "pc", "--reason", "broken"],
+        &["puzzles", "mine", "--run", "main"],
+        &["log"],
     ] {
         let error = refused(folder, words);
         for told in ["was copied into sqlite:there.db", "`ledger reopen`"] {
             assert!(error.contains(told), "{words:?}: {error}");
         }
+    }
+    // To look back does no harm.
+    for words in [
+        &["run", "list"][..],
+        &["run", "show", "main"],
+        &["ledger", "check"],
+        &["ledger", "backup", "old.db"],
+    ] {
+        done(folder, words);
     }
     let copy = |to| ["--database", there, "ledger", "copy", "--json", "--to", to];
     let outcome: Value = serde_json::from_str(&done(folder, &copy(back))).unwrap();

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use serde::Serialize;
 
-use super::{ACTOR, say, say_json, with_database};
+use super::{ACTOR, say, say_json, with_any_database, with_database};
 use crate::config::Settings;
 use crate::db::sql::shown;
 use crate::db::{Checked, Moved, SharedDatabase};
@@ -70,14 +70,14 @@ struct Report {
 pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<()> {
     match command {
         LedgerCommand::Check(args) => {
-            with_database(settings, async |db| check(db, &args).await).await
+            with_any_database(settings, async |db| check(db, &args).await).await
         }
         LedgerCommand::Backup(args) => {
-            with_database(settings, async |db| back_up(db, &args).await).await
+            with_any_database(settings, async |db| back_up(db, &args).await).await
         }
         LedgerCommand::Copy(args) => copy::run(settings, &args).await,
         LedgerCommand::Reopen => {
-            with_database(settings, async |db| reopen(settings, db).await).await
+            with_any_database(settings, async |db| reopen(settings, db).await).await
         }
         LedgerCommand::Export(args) => {
             with_database(settings, async |db| export::run(settings, db, &args).await).await
