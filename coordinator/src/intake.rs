@@ -272,18 +272,13 @@ async fn verified(
     let parts = app.clone();
     blocking(app, move || {
         let LeasedJob {
-            run,
-            work,
-            seed,
-            protocol,
-            ..
+            run, work, seed, ..
         } = &leased;
         let lease = Lease {
             run,
             job,
             seed: *seed,
             work,
-            protocol: *protocol,
             tables: parts.tables.get().map(Box::as_ref),
         };
         let chunk = verify(&bytes, &Caps::default(), &lease)?;

@@ -7,7 +7,6 @@ use libfuzzer_sys::fuzz_target;
 use rookery_common::chunk::{Caps, GameKind, Lease, encode, read, verify};
 use rookery_common::ids::{ContentHash, Seed};
 use rookery_common::params::SelfPlayParams;
-use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::Work;
 
 fuzz_target!(|content: &[u8]| {
@@ -35,7 +34,7 @@ fuzz_target!(|content: &[u8]| {
         openings: Vec::new(),
         params: SelfPlayParams::default(),
     };
-    let lease = Lease { run: &header.run, job: header.job, seed, work: &work, protocol: PROTOCOL_VERSION, tables: None };
+    let lease = Lease { run: &header.run, job: header.job, seed, work: &work, tables: None };
     if let Ok(verified) = verify(&bytes, &caps, &lease) {
         assert_eq!(verified.games.len(), games.len());
         assert!(games.iter().all(|game| matches!(game.kind, GameKind::SelfPlay { .. })));

@@ -5,9 +5,8 @@ use shakmaty::{Color, Position};
 use super::error::{ChunkError, ChunkErrorCode};
 use super::record::{GameKind, GameRecord};
 use super::replay::Replayed;
-use super::verify::RECORDED_SINCE;
 use crate::chess::{EndgameTables, GameHistory, GameResult, Termination, tables};
-use crate::params::{AdjudicationParams, TableParams};
+use crate::params::TableParams;
 use crate::play::GameRules;
 use crate::play::ending::adjudicated;
 
@@ -20,11 +19,7 @@ pub(super) fn check(
     replayed: &Replayed,
     rules: &GameRules,
     own: Option<&dyn EndgameTables>,
-    protocol: u32,
 ) -> Result<(), ChunkError> {
-    if protocol < RECORDED_SINCE {
-        return check_unrecorded(replayed, rules, own);
-    }
     check_passed_over(replayed, rules)?;
     if replayed.history.end().is_some() {
         return Ok(());
@@ -92,52 +87,6 @@ fn check_judges(rules: &GameRules) -> Result<(), ChunkError> {
     Ok(())
 }
 
-/// The ends of games whose values decided before they were rounded, and whose resigning search is not
-/// recorded.
-fn check_unrecorded(
-    replayed: &Replayed,
-    rules: &GameRules,
-    own: Option<&dyn EndgameTables>,
-) -> Result<(), ChunkError> {
-    let (game, history) = (&replayed.game, &replayed.history);
-    // A worker may have been updated while it had the lease.
-    if rules.resignation(&game.plies, !history.turn(), plays_on(game)) == Some(game.end) {
-        return Ok(());
-    }
-    match game.end.termination {
-        Termination::Resignation if rules.resign.is_none() || plays_on(game) => {
-            Err(not_allowed("the job has no resignation in this game"))
-        }
-        Termination::Resignation if game.end.result != GameResult::win_of(!history.turn()) => {
-            let detail = "only the side to move resigns";
-            Err(ChunkError::new(ChunkErrorCode::FalseResult, detail))
-        }
-        Termination::Adjudication => {
-            check_judges(rules)?;
-            let agreed = |params| nearly_agreed(game, replayed.first, params);
-            if rules.adjudication.as_ref().is_some_and(agreed) {
-                return Ok(());
-            }
-            check_tables(history, game.end.result, rules.tables.as_ref(), own)
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Whether the last searches all give the winner at least the agreed value but for half a thousandth, by
-/// which values are rounded; `first` is the side whose search was the game's first.
-fn nearly_agreed(game: &GameRecord, first: Color, params: &AdjudicationParams) -> bool {
-    let count = params.plies as usize;
-    let from = game.plies.len().saturating_sub(count);
-    let least = params.win_value - 0.000_51;
-    let mut last = game.plies.iter().enumerate().skip(from);
-    game.plies.len() >= count
-        && last.all(|(ply, record)| {
-            let mover = if ply % 2 == 0 { first } else { !first };
-            record.root_q * f32::from(game.end.result.score_for(mover)) >= least
-        })
-}
-
 /// Whether tables may have ended the game here, with this result.
 fn check_tables(
     game: &GameHistory,
@@ -176,7 +125,7 @@ mod tests {
     use crate::chess::moves::{canonical_moves, parse_uci};
     use crate::chunk::record::{Effort, GameStart, PlyRecord};
     use crate::ids::Seed;
-    use crate::params::{EngineParams, ResignParams, SelfPlayParams};
+    use crate::params::{AdjudicationParams, EngineParams, ResignParams, SelfPlayParams};
 
     /// A game of these moves that White, whose searches all say `q`, has won by adjudication.
     fn game(fen: &str, moves: &[&str], q: f32, result: GameResult) -> GameRecord {
@@ -227,7 +176,7 @@ mod tests {
             ..SelfPlayParams::default()
         };
         let game = replayed(game(PAWN, moves, q, result));
-        check(&game, &GameRules::self_play(&params), None, RECORDED_SINCE).is_ok()
+        check(&game, &GameRules::self_play(&params), None).is_ok()
     }
 
     fn replayed(game: GameRecord) -> Replayed {
@@ -315,7 +264,7 @@ mod tests {
         };
         let game = replayed(game(PAWN, CAPTURE, 0.0, WON));
         let rules = GameRules::self_play(&params);
-        let with = |answer| check(&game, &rules, Some(&Answer(answer)), RECORDED_SINCE);
+        let with = |answer| check(&game, &rules, Some(&Answer(answer)));
         assert_eq!(with(Some(WON)), Ok(()));
         assert_eq!(with(None), Ok(()), "a position that they do not hold");
         let error = with(Some(GameResult::Draw)).unwrap_err();
@@ -350,12 +299,7 @@ mod tests {
         values: [f32; 6],
         end: GameEnd,
     ) -> Option<(ChunkErrorCode, Option<u32>)> {
-        let found = check(
-            &walk(values, end),
-            &GameRules::self_play(params),
-            None,
-            RECORDED_SINCE,
-        );
+        let found = check(&walk(values, end), &GameRules::self_play(params), None);
         found.err().map(|error| (error.code, error.ply))
     }
 
@@ -394,28 +338,6 @@ mod tests {
             verdict(passed_over, LIMIT),
             Some((ChunkErrorCode::PlayedPastEnd, Some(3)))
         );
-    }
-
-    /// Under a lease from before an update both old and updated workers give up.
-    #[test]
-    fn a_resignation_under_an_earlier_protocol_is_by_the_side_to_move_or_as_now() {
-        let params = SelfPlayParams {
-            resign: Some(ResignParams {
-                threshold: -0.9,
-                play_on_share: 0.0,
-            }),
-            ..SelfPlayParams::default()
-        };
-        let rules = GameRules::self_play(&params);
-        let code = |values, result| {
-            let game = walk(values, resigned(result));
-            let found = check(&game, &rules, None, RECORDED_SINCE - 1);
-            found.err().map(|error| error.code)
-        };
-        let (level, lost) = ([0.0; 6], [0.0, 0.0, 0.0, 0.0, 0.0, -0.95]);
-        assert_eq!(code(level, GameResult::BlackWins), None);
-        assert_eq!(code(level, WON), Some(ChunkErrorCode::FalseResult));
-        assert_eq!(code(lost, WON), None);
     }
 
     #[test]

@@ -298,8 +298,8 @@ pub(super) fn rank_by_visits(visits: &[u32], place: usize) -> usize {
     before + visits[place + 1..].iter().filter(|n| **n > own).count()
 }
 
-/// The moves that an audit draws before its first search, and those that follow from its searches: of all, or
-/// of none in audits of protocol 1.
+/// The moves that an audit draws before its first search, and those that follow from each of its searches;
+/// none in games of other kinds.
 fn chosen(game: &wire::Game) -> Result<(&[u8], &[u8]), ChunkError> {
     if game.chosen.is_empty() {
         return Ok((&[], &[]));
@@ -427,7 +427,7 @@ fn check_early_end(history: &GameHistory, claimed: GameEnd) -> Result<(), ChunkE
         )
     };
     match claimed.termination {
-        // Who resigned, the lease's protocol says.
+        // Who resigned, the job's rules say.
         Termination::Resignation if claimed.result == GameResult::Draw => {
             Err(false_result("nobody resigns a draw"))
         }

@@ -17,7 +17,6 @@ use crate::params::{GumbelParams, RootSearch, SelfPlayParams};
 use crate::play::halving::visit_counts;
 use crate::play::rules::{begin_ply, game_rng};
 use crate::play::{GameRules, quantize};
-use crate::protocol::PROTOCOL_VERSION;
 use crate::protocol::jobs::{Backend, Work};
 
 pub(super) const PLY_LIMIT: u32 = 60;
@@ -72,15 +71,6 @@ fn header_for(work: &Work) -> ChunkHeader {
 
 /// What the coordinator says of a chunk with these games, for which it has leased this work.
 pub(super) fn verify_for(games: &[GameRecord], work: &Work) -> Result<VerifiedChunk, ChunkError> {
-    verify_spoken(games, work, PROTOCOL_VERSION)
-}
-
-/// The same where the worker that had the lease spoke this protocol.
-pub(super) fn verify_spoken(
-    games: &[GameRecord],
-    work: &Work,
-    protocol: u32,
-) -> Result<VerifiedChunk, ChunkError> {
     let run = run();
     let bytes = encode(&header_for(work), games).expect("the games are legal");
     let lease = Lease {
@@ -88,7 +78,6 @@ pub(super) fn verify_spoken(
         job: job(),
         seed: SEED,
         work,
-        protocol,
         tables: None,
     };
     verify(&bytes, &Caps::default(), &lease)

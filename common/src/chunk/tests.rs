@@ -197,7 +197,6 @@ fn frames_larger_than_their_content_are_refused() {
         job: job(),
         seed: testing::SEED,
         work: &work,
-        protocol: crate::protocol::PROTOCOL_VERSION,
         tables: None,
     };
     let error = verify(&padded, &Caps::default(), &lease).unwrap_err();
@@ -240,7 +239,6 @@ fn headers_are_compared_with_the_lease() {
         job: job(),
         seed: testing::SEED,
         work: &work,
-        protocol: crate::protocol::PROTOCOL_VERSION,
         tables: None,
     };
     let code = |lease: &Lease<'_>| verify(&bytes, &Caps::default(), lease).unwrap_err().code;

@@ -14,7 +14,6 @@ use rookery_common::chunk::{
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::ids::{ContentHash, JobId, RunName, Seed};
 use rookery_common::params::{GumbelParams, RootSearch, SelfPlayParams};
-use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{self, Backend, WorkKind};
 use rookery_engine::dummy::HandEvaluator;
 use rookery_engine::play::{GamePool, Job, Planned, Work};
@@ -65,7 +64,6 @@ fn chunks(criterion: &mut Criterion, name: &str, root: RootSearch) -> Outcome<()
         job,
         seed: SEED,
         work: &work,
-        protocol: PROTOCOL_VERSION,
         tables: None,
     };
     let (bytes, caps) = (encode(&header, &games)?, Caps::default());

@@ -2,15 +2,11 @@
 
 use super::super::error::{ChunkError, ChunkErrorCode};
 use super::super::record::{GameKind, GameRecord};
-use super::{RECORDED_SINCE, fail};
+use super::fail;
 use crate::chess::Termination;
 use crate::protocol::audits::AuditTask;
 
-pub(super) fn check_audit(
-    game: &GameRecord,
-    task: &AuditTask,
-    protocol: u32,
-) -> Result<(), ChunkError> {
+pub(super) fn check_audit(game: &GameRecord, task: &AuditTask) -> Result<(), ChunkError> {
     let (_, moves) = task
         .parse()
         .map_err(|error| fail(ChunkErrorCode::WrongStart, error.to_string()))?;
@@ -25,7 +21,7 @@ pub(super) fn check_audit(
         GameKind::Audit { chosen } => chosen.len(),
         _ => 0,
     };
-    if chosen != task.drawn as usize + moves.len() && protocol >= RECORDED_SINCE {
+    if chosen != task.drawn as usize + moves.len() {
         let detail = "not as many moves that follow as the task asks for";
         return Err(fail(ChunkErrorCode::BadSchema, detail));
     }

@@ -2,24 +2,19 @@
 
 use super::super::error::{ChunkError, ChunkErrorCode};
 use super::super::replay::Replayed;
-use super::{RECORDED_SINCE, fail};
+use super::fail;
 use crate::play::{Chosen, GameRules};
 
 /// The played move is the one that is drawn from the recorded visits, or one with most visits: which of
 /// these, audits find.
-pub(super) fn check_choice(
-    replayed: &Replayed,
-    rules: &GameRules,
-    protocol: u32,
-) -> Result<(), ChunkError> {
+pub(super) fn check_choice(replayed: &Replayed, rules: &GameRules) -> Result<(), ChunkError> {
     let game = &replayed.game;
     for (ply, (record, place)) in game.plies.iter().zip(&replayed.places).enumerate() {
         let place = usize::from(*place);
         let (visits, target) = (&record.visits, record.target.as_deref());
         let wrong = match rules.choose(game.seed, ply as u32, visits, target, record.effort) {
-            Chosen::Place(chosen) if protocol >= RECORDED_SINCE => (place != chosen)
+            Chosen::Place(chosen) => (place != chosen)
                 .then_some("the move played is not the one that the seed draws from the visits"),
-            Chosen::Place(_) => (visits[place] == 0).then_some("the move played was never visited"),
             Chosen::MostVisited => (Some(visits[place]) < visits.iter().copied().max())
                 .then_some("the move played is not one with most visits"),
         };
@@ -36,7 +31,7 @@ mod tests {
     use crate::chess::moves::canonical_moves;
     use crate::chess::{GameEnd, Termination};
     use crate::chunk::record::{Effort, GameKind, GameRecord, GameStart, PlyRecord, Side};
-    use crate::chunk::testing::{SEED, network, verify_for, verify_spoken};
+    use crate::chunk::testing::{SEED, network, verify_for};
     use crate::ids::{ContentHash, MatchId};
     use crate::params::{MatchParams, PuzzleParams, SearchParams, Temperature};
     use crate::protocol::jobs::{Opening, PairTask, Work};
@@ -202,34 +197,5 @@ mod tests {
         assert_eq!(refused_at(&warm, &[0, 2, 4], &[0, 2, 4]), None);
         let cold = a_puzzle(Temperature::NONE);
         assert_eq!(refused_at(&cold, &[3], &[]), Some(3));
-    }
-
-    /// Who took a lease before an update draws moves in another way.
-    #[test]
-    fn moves_of_earlier_protocols_are_visited_ones() {
-        let work = a_match(WARM);
-        let refused = |games: &[GameRecord]| {
-            let error = verify_spoken(games, &work, RECORDED_SINCE - 1).err()?;
-            Some((error.code, error.ply))
-        };
-        let mut games = [game(&work, &[0, 1, 3], &[])];
-        assert_eq!(refused(&games), None);
-        games[0].plies.truncate(2);
-        let visits = &mut games[0].plies[1].visits;
-        let most = visits.pop().unwrap() + std::mem::take(&mut visits[0]) + visits[1];
-        visits[1] = 0;
-        visits[2] = most;
-        visits.push(0);
-        games[0].end = GameEnd::draw(Termination::PlyLimit);
-        let mut short = work.clone();
-        let Work::Match { params, .. } = &mut short else {
-            unreachable!()
-        };
-        params.ply_limit = 2;
-        let error = verify_spoken(&games, &short, RECORDED_SINCE - 1).unwrap_err();
-        assert_eq!(
-            (error.code, error.ply),
-            (ChunkErrorCode::WrongChoice, Some(1))
-        );
     }
 }

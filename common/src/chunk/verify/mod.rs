@@ -34,12 +34,6 @@ use crate::play::GameRules;
 use crate::play::rules::game_rng;
 use crate::protocol::jobs::Work;
 
-/// The protocol from which on moves are drawn from what is recorded, and games end by recorded values.
-///
-/// Leases of workers that spoke an earlier one are from before an update: of their games, sampled moves only
-/// have to be visited ones, and games must not go on to the end that their values give.
-pub(super) const RECORDED_SINCE: u32 = 2;
-
 /// What was leased.
 #[derive(Debug, Clone, Copy)]
 pub struct Lease<'a> {
@@ -51,8 +45,6 @@ pub struct Lease<'a> {
     pub seed: Seed,
     /// What it asks for.
     pub work: &'a Work,
-    /// The protocol of the worker that has it.
-    pub protocol: u32,
     /// Endgame tables by which ends are checked that tables have given, if there are any.
     pub tables: Option<&'a dyn EndgameTables>,
 }
@@ -199,13 +191,13 @@ fn check_game(
     if let Work::Audit { tasks, .. } = lease.work {
         let task = &tasks[game.index as usize];
         searches.check(replayed, task.first_ply, task.candidate)?;
-        return check_audit(game, task, lease.protocol);
+        return check_audit(game, task);
     }
     check_play_on(game, searches.rules())?;
     check_length(game, searches.rules().ply_limit)?;
     searches.check(replayed, 0, candidate)?;
-    check_choice(replayed, searches.rules(), lease.protocol)?;
-    ending::check(replayed, searches.rules(), lease.tables, lease.protocol)
+    check_choice(replayed, searches.rules())?;
+    ending::check(replayed, searches.rules(), lease.tables)
 }
 
 fn check_identity(game: &GameRecord, lease: &Lease<'_>) -> Result<(), ChunkError> {

@@ -30,7 +30,6 @@ pub(crate) struct JobRow {
     pub(crate) network: i64,
     pub(crate) match_id: Option<i64>,
     pub(crate) seed: i64,
-    protocol: i64,
     pub(crate) work: String,
     pub(crate) games: i64,
     pub(crate) games_counted: i64,
@@ -83,7 +82,7 @@ pub(crate) async fn find_all(
 ) -> Result<HashMap<JobId, JobRow>> {
     let mut query = Statement::new(concat!(
         "SELECT j.id, j.run_id, r.name AS run, j.user_id, u.name AS contributor, j.kind, j.network,
-           j.match_id, j.seed, j.protocol, j.work, j.games, j.games_counted,
+           j.match_id, j.seed, j.work, j.games, j.games_counted,
            ",
         quarantined!("j.user_id"),
         " AS quarantined,
@@ -166,7 +165,6 @@ async fn of_row(
         run: row.run()?,
         work,
         seed,
-        protocol: to_u32("protocol", row.protocol)?,
     })
 }
 

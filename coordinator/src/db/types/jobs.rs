@@ -69,8 +69,6 @@ pub struct LeasedJob {
     pub work: Work,
     /// The seed.
     pub seed: Seed,
-    /// The protocol of the worker that has it.
-    pub protocol: u32,
     /// Whether chunks of it are in the ledger.
     pub begun: bool,
     /// Of an audit: the chunk that it is about.

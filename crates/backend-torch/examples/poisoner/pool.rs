@@ -7,7 +7,6 @@ use rookery_backend_torch::NetworkEvaluator;
 use rookery_common::audit::{Disagreement, Finding, Tolerance};
 use rookery_common::chunk::{Caps, ChunkHeader, GameRecord, Lease, encode, read, verify};
 use rookery_common::ids::{ContentHash, JobId, Seed};
-use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{Backend, Work, WorkKind};
 use serde::Serialize;
 
@@ -150,7 +149,6 @@ fn keep(plan: &Plan<'_>, seed: Seed, games: &[GameRecord], pool: &mut Pool) -> O
         job,
         seed,
         work: &work,
-        protocol: PROTOCOL_VERSION,
         tables: None,
     };
     pool.chunks += 1;

@@ -268,7 +268,6 @@ mod tests {
 
     use rookery_common::chunk::{Caps, Lease, verify};
     use rookery_common::ids::{JobId, RunName};
-    use rookery_common::protocol::PROTOCOL_VERSION;
     use rookery_tests::params::tiny;
 
     use super::*;
@@ -313,7 +312,6 @@ mod tests {
                 job: job.id,
                 seed: job.seed,
                 work: &job.work,
-                protocol: PROTOCOL_VERSION,
                 tables: None,
             };
             let verified = verify(&made.bytes, &Caps::default(), &lease).expect("an honest chunk");

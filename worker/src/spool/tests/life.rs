@@ -36,7 +36,6 @@ fn chunks_are_what_the_coordinator_verifies() {
         job: job.id,
         seed: job.seed,
         work: &job.work,
-        protocol: rookery_common::protocol::PROTOCOL_VERSION,
         tables: None,
     };
     let verified = chunk::verify(&chunk.bytes, &Caps::default(), &lease).unwrap();

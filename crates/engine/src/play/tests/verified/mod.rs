@@ -14,7 +14,6 @@ use rookery_common::params::{
     ResignParams, RootSearch, SearchParams, SelfPlayParams, TableParams, Temperature,
 };
 use rookery_common::play::{Chosen, GameRules, Reuse, TARGET_UNITS};
-use rookery_common::protocol::PROTOCOL_VERSION;
 use rookery_common::protocol::jobs::{self, Backend, Opening, PairTask, selfplay_start};
 use rookery_common::puzzle::Puzzle;
 
@@ -68,7 +67,6 @@ fn refusal(games: &[GameRecord], leased: &jobs::Work) -> Option<(ChunkErrorCode,
         job,
         seed: SEED,
         work: leased,
-        protocol: PROTOCOL_VERSION,
         tables: None,
     };
     let error = verify(&bytes, &Caps::default(), &lease).err()?;
