@@ -13,7 +13,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::audits;
 use crate::db::models::conditions::quarantined;
 use crate::db::models::lease_work::{self, LeaseValues};
-use crate::db::sql::rows::{job_bytes, network, parse, seed, to_u32, unreadable};
+use crate::db::sql::rows::{job_bytes, network, parse, seed, unreadable};
 use crate::db::sql::statement::Statement;
 use crate::db::types::LeasedJob;
 use crate::trust::rate::TrackRecord;
