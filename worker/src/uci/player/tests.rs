@@ -74,26 +74,34 @@ impl Networks for WatchingNetworks {
     }
 }
 
+type WatchedPlayer = Player<WatchingNetworks>;
+
+fn small() -> Options {
+    Options {
+        hash: 16,
+        ..options()
+    }
+}
+
+fn change_an_option(player: &mut WatchedPlayer) {
+    let changed = Options {
+        cpuct: 3.5,
+        ..small()
+    };
+    player.prepare(&changed).unwrap();
+}
+
 /// The searcher with tree and cache is freed before the next one is made: both would need twice `Hash`.
 #[test]
 fn a_tree_is_freed_before_another_takes_its_place() {
-    let mut small = options();
-    small.hash = 16;
-    let changed = Options {
-        cpuct: 3.5,
-        ..small.clone()
-    };
-    let change_option = |player: &mut Player<WatchingNetworks>| {
-        player.prepare(&changed).unwrap();
-    };
-    let replace: [&dyn Fn(&mut Player<WatchingNetworks>); 2] = [&change_option, &Player::renew];
+    let replace: [fn(&mut WatchedPlayer); 2] = [change_an_option, Player::renew];
     let stood_side_by_side = replace.map(|replace| {
         let networks = WatchingNetworks::default();
         let first = Arc::clone(&networks.0);
         let mut player = Player::new(networks, Output::new(std::io::sink()));
         let witness = Arc::new(Witness);
         *first.searcher.lock() = Arc::downgrade(&witness);
-        player.prepare(&small).unwrap();
+        player.prepare(&small()).unwrap();
         let ready = player.ready.take().unwrap();
         player.ready = Some(Ready {
             searcher: ready.searcher.with_tables(Some(witness)),
