@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use rookery_common::chess::EndgameTables;
-use rookery_common::ids::ContentHash;
+use rookery_common::ids::{ContentHash, UserId};
 use rookery_common::openings::OpeningBook;
 use rookery_common::protocol::server::Presentation;
 use tokio::sync::Mutex;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::archives::{ArchiveError, read_chunk};
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
-use crate::concurrency::ConcurrencyLimit;
+use crate::concurrency::{ConcurrencyLimit, FairLimit};
 use crate::config::{AccessConfig, MetricsAddress, Origins, PageUrl, Registration, SiteUrl};
 use crate::db::{DbError, SharedDatabase};
 use crate::events::EventBus;
@@ -22,6 +22,9 @@ use crate::limits::Limits;
 use crate::live_boards::LiveBoards;
 use crate::signing::{JobMetadataCache, KeyFolder};
 use crate::worker_names::WorkerNames;
+
+/// Chunks of one contributor for each core: one is verified while the next is looked up.
+const OWN_CHUNKS: usize = 2;
 
 /// Games that are looked at for each core: they wait for the store most of the time.
 const VIEWS: usize = 4;
@@ -80,6 +83,8 @@ pub struct Parts {
     pub stopping: CancellationToken,
     /// Chunks and networks that are verified at the same time: as many as there are cores.
     pub verifying: ConcurrencyLimit,
+    /// Chunks of one contributor that are verified or wait for it: others' need not wait behind hundreds of its own.
+    pub verifying_of: FairLimit<UserId>,
     /// Concurrency limit of reading chunks to show a game. Anybody may look at games: they neither
     /// hold up what comes in nor wait for it.
     pub viewing: ConcurrencyLimit,
@@ -124,6 +129,7 @@ impl App {
             live_boards: LiveBoards::default(),
             stopping: CancellationToken::new(),
             verifying: ConcurrencyLimit::new(cores),
+            verifying_of: FairLimit::new(cores * OWN_CHUNKS),
             viewing: ConcurrencyLimit::new(cores * VIEWS),
             listing: ConcurrencyLimit::new(LISTS),
             fitting: Mutex::new(()),

@@ -3,8 +3,11 @@
 //! A turn is the work's and not that of who waits for its answer: a client that goes away in the
 //! middle makes no room for the next one's work before its own has ended.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, spawn, spawn_blocking};
 
@@ -53,6 +56,39 @@ impl ConcurrencyLimit {
     }
 }
 
+/// Places of each key by itself, before those that all share: who brings much waits behind itself, and others do not.
+#[derive(Debug)]
+pub struct FairLimit<K> {
+    places: usize,
+    each: Mutex<HashMap<K, Weak<Semaphore>>>,
+}
+
+impl<K: Hash + Eq> FairLimit<K> {
+    /// A limit of `places` at a time for each key.
+    pub fn new(places: usize) -> Self {
+        let each = Mutex::default();
+        Self { places, each }
+    }
+
+    /// Waits for a place of this key.
+    pub async fn next(&self, key: K) -> Permit {
+        let place = self.of(key).acquire_owned().await.ok();
+        Permit { _place: place }
+    }
+
+    /// The key's semaphore, which lives as long as somebody waits for it or has a place.
+    fn of(&self, key: K) -> Arc<Semaphore> {
+        let mut each = self.each.lock();
+        if let Some(semaphore) = each.get(&key).and_then(Weak::upgrade) {
+            return semaphore;
+        }
+        each.retain(|_, semaphore| semaphore.strong_count() > 0);
+        let semaphore = Arc::new(Semaphore::new(self.places));
+        each.insert(key, Arc::downgrade(&semaphore));
+        semaphore
+    }
+}
+
 impl Permit {
     /// Does work that keeps a core busy, off the async threads, and gives the place back when it ends.
     ///
@@ -91,9 +127,42 @@ impl Permit {
 mod tests {
     use std::sync::mpsc;
 
+    use futures_util::FutureExt;
     use tokio::sync::oneshot;
 
     use super::*;
+
+    #[tokio::test]
+    async fn who_brings_much_waits_behind_itself() {
+        let (each, all) = (FairLimit::new(2), ConcurrencyLimit::new(1));
+        let busy = all.next().await;
+        let turn = |who: &'static str| {
+            let (each, all) = (&each, &all);
+            async move {
+                let _own = each.next(who).await;
+                let _turn = all.next().await;
+                who
+            }
+            .boxed_local()
+        };
+        let mut much: Vec<_> = (0..9).map(|_| turn("much")).collect();
+        for waiting in &mut much {
+            assert_eq!(waiting.now_or_never(), None);
+        }
+        let mut other = turn("other");
+        assert_eq!((&mut other).now_or_never(), None);
+        drop(busy);
+        // Two of the nine were before it.
+        for waiting in &mut much[..2] {
+            assert_eq!(waiting.now_or_never(), Some("much"));
+        }
+        assert_eq!((&mut much[2]).now_or_never(), None);
+        assert_eq!((&mut other).now_or_never(), Some("other"));
+        assert_eq!((&mut much[2]).now_or_never(), Some("much"));
+        drop(much);
+        drop(each.next("new").await);
+        assert_eq!(each.each.lock().len(), 1, "nothing is kept of who has gone");
+    }
 
     #[tokio::test]
     async fn work_whose_client_has_gone_keeps_its_place() {

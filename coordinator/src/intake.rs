@@ -129,6 +129,7 @@ pub async fn take(
 ) -> Result<ChunkAccepted, IntakeError> {
     let user = sender.user;
     let size = bytes.len() as u64;
+    let turn = app.verifying_of.next(user).await;
     let (header, bytes) = header(app, hash, bytes).await?;
     let job = header.job;
     let leased = match app.db.leased_job(job).await {
@@ -155,6 +156,7 @@ pub async fn take(
     if let Some(audited) = audited {
         chunk.draft.opinion = Some(opinion(app, audited, chunk.bytes.clone()).await?);
     }
+    drop(turn);
     let put = app.blobs.put(BlobKind::Chunk, &hash, chunk.bytes);
     telemetry::blob("put", BlobKind::Chunk, put).await?;
     let accepted = app.db.accept_chunk(chunk.draft, app.clock.now()).await;

@@ -107,7 +107,12 @@ pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) 
         let what = "requests from this address at once";
         return ApiError::too_many(what, TooMuch(COME_AGAIN)).into_response();
     };
+    let turn = match request.method().is_safe() && !watch {
+        true => app.limits.read(client).await,
+        false => None,
+    };
     let mut response = next.run(request).await;
+    drop(turn);
     if let Some(permit) = permit {
         // The sender of the answer keeps it until that is done.
         response.extensions_mut().insert(Arc::new(permit));

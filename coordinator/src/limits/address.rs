@@ -118,29 +118,25 @@ fn parse(text: &str) -> Option<IpAddr> {
     })
 }
 
-/// What limits count as one: an IPv4 address, or the 64 bits of an IPv6 network that one customer
-/// gets. None is this machine itself, which is not limited.
+/// What limits count as one: an IPv4 address, or the 56 bits of an IPv6 network that one customer may
+/// get (RFC 6177). None is this machine itself, which is not limited.
 pub fn limited_as(address: IpAddr) -> Option<IpAddr> {
     match address.to_canonical() {
         address if address.is_loopback() => None,
         IpAddr::V4(address) => Some(IpAddr::V4(address)),
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();
-            Some(IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0)))
+            Some(IpAddr::V6(Ipv6Addr::new(a, b, c, d & 0xff00, 0, 0, 0, 0)))
         }
     }
-}
-
-/// The network that one customer gets at most: an IPv4 address, or 56 bits of IPv6; none is this
-/// machine itself.
-pub fn customer(address: IpAddr) -> Option<IpNet> {
-    block(address, 32, 56)
 }
 
 /// The addresses around one that a single owner may well have: 24 bits of IPv4, 48 of IPv6; none is this
 /// machine itself.
 pub fn around(address: IpAddr) -> Option<IpNet> {
-    block(address, 24, 48)
+    let address = limited_as(address)?;
+    let bits = if address.is_ipv4() { 24 } else { 48 };
+    IpNet::new(address, bits).ok().map(|net| net.trunc())
 }
 
 /// The hash of the addresses [around] one: who comes from the same may be the same person. Those of
@@ -158,12 +154,6 @@ pub fn hashed_block(address: IpAddr) -> Option<i64> {
     let hash = ContentHash::of(block.to_string().as_bytes());
     let (start, _) = hash.as_bytes().split_first_chunk()?;
     Some(i64::from_le_bytes(*start))
-}
-
-fn block(address: IpAddr, v4: u8, v6: u8) -> Option<IpNet> {
-    let address = limited_as(address)?;
-    let bits = if address.is_ipv4() { v4 } else { v6 };
-    IpNet::new(address, bits).ok().map(|net| net.trunc())
 }
 
 #[cfg(test)]
@@ -248,8 +238,8 @@ mod tests {
         assert_eq!(key("127.0.0.1"), None);
         assert_eq!(key("::1"), None);
         assert_eq!(key("::ffff:127.0.0.1"), None);
-        assert_eq!(key("2001:db8::1"), key("2001:db8:0:0:ffff::1"));
-        assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
+        assert_eq!(key("2001:db8::1"), key("2001:db8:0:ff:ffff::1"));
+        assert_ne!(key("2001:db8::1"), key("2001:db8:0:100::1"));
         assert_ne!(key("192.0.2.1"), key("192.0.2.2"));
     }
 }

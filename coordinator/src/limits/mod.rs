@@ -28,12 +28,13 @@ use rookery_common::ids::UserId;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use address::{ClientAddress, Proxies, around, customer, limited_as};
+use address::{ClientAddress, Proxies, around, limited_as};
 use bodies::{Bodies, BodyRoom};
 use permits::{AddressLimit, AddressPermit, NoPermit, SharedLimit, SharedPermit};
 use rate::{Rate, RateLimiter};
 use settings::LimitArgs;
 
+use crate::concurrency::{FairLimit, Permit};
 use crate::db::LeaseQuotas;
 
 /// How much more than a second's worth may come at once, in seconds.
@@ -45,6 +46,9 @@ const REFUSED: f64 = 1.0 / 64.0;
 const RETURNED: f64 = 2.0;
 /// How many times the registrations of one address may come from the addresses around it.
 const NEIGHBOURS: f64 = 4.0;
+/// How many requests of one address that change nothing are looked into at once; more wait behind these. Some take the
+/// ledger long, and those of others must find their turn.
+const ADDRESS_READS: usize = 16;
 /// What part of the files that are sent at once may go to one address.
 const ADDRESS_FILES: usize = 8;
 
@@ -111,9 +115,10 @@ pub struct Limits {
     pub stall: Duration,
     address_connections: Arc<AddressLimit>,
     address_answers: Arc<AddressLimit>,
+    reads: FairLimit<IpAddr>,
     files: SharedLimit,
     requests: Limit<IpAddr>,
-    registrations: Limit<IpNet>,
+    registrations: Limit<IpAddr>,
     registrations_around: Limit<IpNet>,
     contributors: Limit<UserId>,
     uploads: Limit<UserId>,
@@ -152,6 +157,7 @@ impl Limits {
             stall: seconds(args.stall_seconds, 30),
             address_connections: AddressLimit::new(unlimited(args.address_connections, 4096)),
             address_answers: AddressLimit::new(unlimited(args.address_answers, 1024)),
+            reads: FairLimit::new(ADDRESS_READS),
             files: SharedLimit::new(Semaphore::MAX_PERMITS, Semaphore::MAX_PERMITS),
             requests: Limit::by_second(args.address_rate.unwrap_or(500.0)),
             contributors: Limit::by_second(args.contributor_rate.unwrap_or(500.0)),
@@ -206,7 +212,7 @@ impl Limits {
             return Ok(());
         };
         // The address first: what its own limit refuses must cost its neighbours nothing.
-        self.registrations.take(customer(address), 1.0)?;
+        self.registrations.take(limited_as(address), 1.0)?;
         self.registrations_around.take(around(address), 1.0)
     }
 
@@ -293,6 +299,14 @@ impl Limits {
     pub fn answer(&self, client: Option<ClientAddress>) -> Result<Option<AddressPermit>, NoPermit> {
         let permit = key(client).map(|address| self.address_answers.permit(address));
         permit.transpose()
+    }
+
+    /// Waits until fewer requests of the address that change nothing are looked into. This machine does not wait.
+    pub async fn read(&self, client: Option<ClientAddress>) -> Option<Permit> {
+        match key(client) {
+            Some(address) => Some(self.reads.next(address).await),
+            None => None,
+        }
     }
 
     /// A permit to be sent a file; `None` if all are taken, those of the address or those of all.

@@ -1,5 +1,6 @@
 //! What is shown, and what waits, while the coordinator is busy.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -7,6 +8,7 @@ use axum::http::{Request, StatusCode};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_common::protocol::runs::RunInfo;
+use rookery_coordinator::limits::address::Peer;
 use tokio::time::timeout;
 
 use crate::support::app::TestApp;
@@ -70,4 +72,35 @@ async fn lists_leave_the_ledger_to_others() {
     assert_eq!(app.get::<Vec<RunInfo>>("/runs").await.len(), 1);
     busy.clear();
     assert!(app.get::<Vec<GameInfo>>("/games").await.is_empty());
+}
+
+#[tokio::test]
+async fn who_asks_for_much_waits_behind_itself() {
+    let app = TestApp::new().await;
+    let listing = &app.app.listing;
+    let mut busy = Vec::new();
+    while listing.free() > 0 {
+        busy.push(listing.next().await);
+    }
+    let (much, other) = (Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2));
+    let ask = |peer: Ipv4Addr, path: &str| {
+        let request = Request::get(path).extension(Peer(peer.into()));
+        Box::pin(app.send(request.body(Body::empty()).unwrap()))
+    };
+    let mut waiting = Vec::new();
+    for _ in 0..16 {
+        let mut list = ask(much, "/api/v1/games");
+        let waits = timeout(Duration::from_millis(20), &mut list).await;
+        assert!(waits.is_err(), "all lists are taken");
+        waiting.push(list);
+    }
+    let mut next = ask(much, "/api/v1/runs");
+    let waits = timeout(Duration::from_millis(100), &mut next).await;
+    assert!(waits.is_err(), "it comes after those before it");
+    assert_eq!(ask(other, "/api/v1/runs").await.status(), StatusCode::OK);
+    busy.clear();
+    for list in waiting {
+        assert_eq!(list.await.status(), StatusCode::OK);
+    }
+    assert_eq!(next.await.status(), StatusCode::OK);
 }
