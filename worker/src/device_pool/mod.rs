@@ -205,10 +205,10 @@ impl DevicePool {
         Ok(())
     }
 
-    /// Lets a lane's device compute. A GPU that has to be idle for a share of the time is so before its next batch, and
+    /// Lets a backend compute. A GPU that has to be idle for a share of the time is so before its next batch, and
     /// threads take turns there, of whichever lane they are.
-    pub fn take_turn<T>(&self, lane: usize, compute: impl FnOnce() -> T) -> T {
-        match self.duty_cycles.get(&self.info(lane).device) {
+    pub fn take_turn<T>(&self, backend: &dyn Backend, compute: impl FnOnce() -> T) -> T {
+        match self.duty_cycles.get(&backend.info().device) {
             Some(duty_cycle) => duty_cycle.compute(compute),
             None => compute(),
         }
@@ -371,12 +371,16 @@ mod tests {
             let duty_cycle = &pool.duty_cycles[&pool.info(lane).device];
             !duty_cycle.is_busy()
         };
-        assert!(pool.take_turn(0, || is_free(1)), "they are two devices");
+        let turn = |lane, other| pool.take_turn(&*pool.backend(lane), || is_free(other));
+        assert!(turn(0, 1), "they are two devices");
+        let cpu: Arc<dyn Backend> = Broken::new("cpu");
+        let free = pool.take_turn(&*cpu, || is_free(0));
+        assert!(free, "the processor computes what a GPU refuses");
         gpus[1].is_lost.store(true, Ordering::SeqCst);
         let network = ContentHash::of(&[1]);
         pool.report_failure(1, &backends[1], network, failure())
             .unwrap();
-        assert!(!pool.take_turn(0, || is_free(1)), "they are one device");
-        assert!(!pool.take_turn(1, || is_free(0)));
+        assert!(!turn(0, 1), "they are one device");
+        assert!(!turn(1, 0));
     }
 }

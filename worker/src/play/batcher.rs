@@ -55,6 +55,11 @@ impl NetworkBatcher {
         })
     }
 
+    /// What computes the network.
+    pub(super) fn backend(&self) -> Arc<dyn Backend> {
+        Arc::clone(&self.backend)
+    }
+
     /// Lets go of the network.
     pub(super) fn close(&mut self) {
         self.evaluator = None;

@@ -268,7 +268,8 @@ impl<S: GameSink> PlayThread<S> {
         });
         let questions = questions.collect();
         let devices = &self.machine.devices;
-        match devices.take_turn(self.place.lane, || batcher.answer(questions)) {
+        let backend = batcher.backend();
+        match devices.take_turn(&*backend, || batcher.answer(questions)) {
             Ok(positions) => {
                 self.counters
                     .evaluations
