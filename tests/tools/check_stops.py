@@ -56,12 +56,18 @@ def alive(pid):
         return False
 
 
+def heed_all_but(ignored):
+    """Heeds signals that whoever runs this may ignore, as nohup does, but for one."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN if number == ignored else signal.SIG_DFL)
+
+
 def end(folder, way, ignored=None):
     """Runs the script and ends it, after a signal that it ignores; its status, and which of its programs are alive."""
     script = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, folder, way], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         text=True, env={"PYTHONPATH": str(ROOT / "scripts/lib"), "PATH": "/usr/bin:/bin"},
-        preexec_fn=lambda: ignored and signal.signal(ignored, signal.SIG_IGN),
+        preexec_fn=lambda: heed_all_but(ignored),
     )
     pids = list(map(int, script.stdout.readline().split()))
     assert len(pids) == 3, pids
@@ -72,7 +78,7 @@ def end(folder, way, ignored=None):
             assert script.stdout.readline() == "goes on\n", f"it ended by {ignored}, which it inherited as ignored"
         if way.startswith("SIG"):
             script.send_signal(signal.Signals[way])
-        status = script.wait()
+        status = script.wait(timeout=60)
         return status, [pid for pid in pids if alive(pid)]
     finally:
         for pid in filter(alive, pids):
@@ -80,8 +86,6 @@ def end(folder, way, ignored=None):
 
 
 def main():
-    # Of a shell without a terminal it may have been inherited that SIGINT is ignored.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="rookery-stops-") as temporary:
         folder = Path(temporary)
         for name in ("coordinator", "trainer", "worker"):
