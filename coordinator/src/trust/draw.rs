@@ -2,15 +2,16 @@
 //!
 //! An accomplice who asks all the time would else find the audits of its friends. Each contributor's chance is its
 //! share of the games, so that many names for the same work are worth no more than one, and so is a quick hand: who is
-//! drawn while it is busy is waited for. Who shares an address
-//! block with the author, or registered at the same time, is of its [`Circle`] and makes none of its audits.
+//! drawn while it is busy is waited for. Games count at once, before anybody has audited them, but no more of them than
+//! passed audits stand for: volume that is made up buys no audits. Who shares an address block with the author, or
+//! registered at the same time, is of its [`Circle`] and makes none of its audits.
 
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 use rookery_common::ids::UserId;
 
-use super::rate::{PROBATION, TrackRecord};
+use super::rate::{PASS_POSITIONS, PROBATION, TrackRecord};
 use super::verdict::ENOUGH_VOLUNTEERS;
 
 /// For how long an audit waits for who was drawn; then another is drawn. A worker asks again when its job
@@ -59,6 +60,15 @@ pub struct Candidate {
     pub person: Person,
     /// Positions of games that came in within a day.
     pub positions: u64,
+}
+
+impl Candidate {
+    /// Its chance beside the others': the day's positions, as far as its passed audits stand for them. A candidate without
+    /// any has a little.
+    fn weight(&self) -> f64 {
+        let audited = u64::from(self.person.record.passed) * u64::from(PASS_POSITIONS);
+        1.0 + self.positions.min(audited) as f64
+    }
 }
 
 /// An audit that waits for somebody to make it.
@@ -123,8 +133,7 @@ impl DrawBoard {
             let able = self.candidates.iter();
             let able: Vec<(UserId, f64)> = able
                 .filter(|candidate| self.may_make(candidate, audit))
-                // Who has sent nothing yet has a little.
-                .map(|candidate| (candidate.person.user, 1.0 + candidate.positions as f64))
+                .map(|candidate| (candidate.person.user, candidate.weight()))
                 .collect();
             let mut left = chance()? * able.iter().map(|(_, weight)| weight).sum::<f64>();
             let chosen = able.iter().find(|(_, weight)| {
@@ -194,17 +203,41 @@ mod tests {
         drawn.into_iter().map(|(_, UserId(user))| user).collect()
     }
 
+    /// How often everybody is drawn.
+    fn times(board: DrawBoard) -> BTreeMap<i64, usize> {
+        let mut counts = BTreeMap::new();
+        for user in who(board) {
+            *counts.entry(user).or_default() += 1;
+        }
+        counts
+    }
+
     #[test]
     fn chance_is_the_share_of_the_work_however_many_audits_wait() {
         let author = person(1, PROBATION);
         // One honest contributor, and nine names that share a tenth of the work.
-        let mut all = vec![candidate(2, PROBATION, 90_000)];
-        all.extend((3..12).map(|user| candidate(user, PROBATION, 1_111)));
-        let mut counts: BTreeMap<i64, usize> = BTreeMap::new();
-        for user in who(board(10_000, &author, all)) {
-            *counts.entry(user).or_default() += 1;
-        }
+        let mut all = vec![candidate(2, 100, 90_000)];
+        all.extend((3..12).map(|user| candidate(user, 100, 1_111)));
+        let counts = times(board(10_000, &author, all));
         assert!((8_900..9_100).contains(&counts[&2]), "{counts:?}");
+    }
+
+    #[test]
+    fn volume_that_nobody_audited_is_worth_no_more_than_the_audits_that_were_passed() {
+        let author = person(1, PROBATION);
+        let stood_for = u64::from(PROBATION * PASS_POSITIONS);
+        let all = vec![
+            candidate(2, PROBATION, stood_for),
+            candidate(3, PROBATION, 1_000 * stood_for),
+            // Newcomers of whom nothing has passed.
+            candidate(4, 0, 1_000 * stood_for),
+        ];
+        let mut board = board(10_000, &author, all);
+        board.proven = 0;
+        let counts = times(board);
+        assert!((4_900..5_100).contains(&counts[&2]), "{counts:?}");
+        assert!((4_900..5_100).contains(&counts[&3]), "{counts:?}");
+        assert!(counts.get(&4).is_none_or(|times| *times < 10), "{counts:?}");
     }
 
     #[test]
