@@ -27,7 +27,8 @@ pub(crate) struct Taker {
 
 /// Takes pairs of a match for a job, one after the other without a gap, as many as are wanted or
 /// are the contributor's [share](scheduling::share_of_pairs): first those whose lease is over or was
-/// given back, then new ones, never more than the rule can need.
+/// given back, then new ones, never more than the rule can need. Who has left a job of the match unplayed has to
+/// [wait](has_to_wait).
 pub(crate) async fn take(
     conn: &mut AnyConnection,
     m: &Match,
@@ -106,13 +107,16 @@ async fn share(
     .bind(now)
     .bind(m.run_id)
     .bind(now - LATELY_MS)
-    .fetch_one(conn)
+    .fetch_one(&mut *conn)
     .await?;
     let company = if others > 0 {
         Company::Others
     } else {
         Company::Alone
     };
+    if company == Company::Others && has_to_wait(conn, m.id, taker.user, now).await? {
+        return Ok((0, company));
+    }
     let played = u32::try_from(m.tally.pairs.pairs()).unwrap_or(u32::MAX);
     let wanted = scheduling::share_of_pairs(
         taker.wanted,
@@ -143,9 +147,35 @@ pub(crate) async fn playing(conn: &mut AnyConnection, id: MatchId, now: Timestam
     Ok(to_count(playing))
 }
 
-/// For how much longer a pair whose lease is over waits for somebody else than who had it: as long
-/// as others count as at work.
+/// For how much longer a pair whose lease is over waits for somebody else than who had it, and who had it for any pair of
+/// the match: as long as others count as at work.
 const OTHERS_FIRST_MS: i64 = LATELY_MS;
+/// How much longer it is for each further job of the match that was left unplayed: accounts that pass pairs to each other
+/// keep them from the others for a while only.
+const EACH_FURTHER_MS: i64 = 3_600_000;
+
+/// Whether a contributor is given no pairs of a match, because it has left a job of it unplayed: given back, or over.
+async fn has_to_wait(
+    conn: &mut AnyConnection,
+    match_id: i64,
+    user: UserId,
+    now: i64,
+) -> Result<bool> {
+    let (left, over_at): (i64, Option<i64>) = sqlx::query_as(concat!(
+        "SELECT count(*), CAST(max(expires_at + lease_ms) AS BIGINT) FROM jobs
+         WHERE user_id = $1 AND state <> 'done' AND match_id = $2 AND games_counted < games
+           AND (state = 'returned' OR ",
+        is_over!("$3"),
+        ")"
+    ))
+    .bind(user.0)
+    .bind(match_id)
+    .bind(now)
+    .fetch_one(conn)
+    .await?;
+    let wait = OTHERS_FIRST_MS + (left - 1).saturating_mul(EACH_FURTHER_MS);
+    Ok(over_at.is_some_and(|over_at| now <= over_at.saturating_add(wait)))
+}
 
 /// No user has this number.
 const NOBODY: i64 = 0;

@@ -5,6 +5,7 @@ use axum::http::{Method, StatusCode};
 use rookery_common::ids::{NetworkNumber, Seed};
 use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
+use rookery_common::protocol::people::Scope;
 use rookery_common::rating::gate::{AtLimit, GateDecision, GateRule};
 use rookery_common::rating::sprt::SprtParams;
 use rookery_common::rating::{Pentanomial, Tally};
@@ -12,7 +13,7 @@ use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::db::HeadToHead;
 
-use crate::support::app::{TestApp, params, run};
+use crate::support::app::{TestApp, params, run, user};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{PairPlan, chunk, pair_games, pairs};
 use crate::support::matches::gated;
@@ -46,9 +47,9 @@ async fn send_two(app: &TestApp, token: &str, job: &Job, plan: PairPlan) {
     app.accepted(token, &chunk(job, &games)).await;
 }
 
-async fn give_back(app: &TestApp, job: &Job) {
+async fn give_back(app: &TestApp, token: &str, job: &Job) {
     let path = format!("/jobs/{}", job.id);
-    let answer = app.call(Method::DELETE, &path, &app.alice, Body::empty());
+    let answer = app.call(Method::DELETE, &path, token, Body::empty());
     assert!(answer.await.status().is_success());
 }
 
@@ -228,7 +229,7 @@ async fn who_dropped_a_pair_gets_it_again_only_if_others_leave_it() {
     let app = gated().await;
     let dropped = app.lease(&app.alice).await;
     let other = app.lease(&app.bob).await;
-    give_back(&app, &dropped).await;
+    give_back(&app, &app.alice, &dropped).await;
     let beat = format!("/jobs/{}/heartbeat", other.id);
     let minutes = async |minutes: u32| {
         for _ in 0..minutes {
@@ -245,10 +246,56 @@ async fn who_dropped_a_pair_gets_it_again_only_if_others_leave_it() {
 }
 
 #[tokio::test]
+async fn two_who_pass_pairs_to_each_other_leave_them_to_others() {
+    let app = gated().await;
+    let carol = user(&app.app, "carol", &[Scope::Contribute]).await;
+    let [alice, bob] = [&app.alice, &app.bob];
+    let [first, second] = [app.lease(alice).await, app.lease(bob).await];
+    let kind = async |token: &str| app.lease(token).await.work.kind();
+    assert_eq!(kind(&carol).await, WorkKind::SelfPlay);
+    give_back(&app, alice, &first).await;
+    give_back(&app, bob, &second).await;
+    for token in [alice, bob] {
+        assert_eq!(kind(token).await, WorkKind::SelfPlay, "the other's pair");
+    }
+    assert_eq!(kind(&carol).await, WorkKind::Match);
+}
+
+#[tokio::test]
+async fn who_leaves_pairs_of_a_match_again_waits_an_hour_longer() {
+    let app = gated().await;
+    let carol = user(&app.app, "carol", &[Scope::Contribute]).await;
+    let first = app.lease(&app.alice).await;
+    app.lease(&app.bob).await;
+    let other = app.lease(&carol).await;
+    assert_eq!(other.work.kind(), WorkKind::SelfPlay);
+    let beat = format!("/jobs/{}/heartbeat", other.id);
+    let after = async |minutes: u32| {
+        for _ in 0..minutes {
+            app.clock.advance_seconds(60);
+            let answer = app.call(Method::POST, &beat, &carol, "{}").await;
+            assert_eq!(answer.status(), StatusCode::OK);
+        }
+        app.lease(&app.alice).await
+    };
+    give_back(&app, &app.alice, &first).await;
+    let second = after(13).await;
+    assert_eq!(second.work.kind(), WorkKind::Match);
+    give_back(&app, &app.alice, &second).await;
+    for (minutes, kind) in [
+        (13, WorkKind::SelfPlay),
+        (59, WorkKind::SelfPlay),
+        (1, WorkKind::Match),
+    ] {
+        assert_eq!(after(minutes).await.work.kind(), kind, "{minutes} later");
+    }
+}
+
+#[tokio::test]
 async fn alone_one_gets_ones_own_pairs_again_at_once() {
     let app = gated().await;
     let dropped = app.lease(&app.alice).await;
-    give_back(&app, &dropped).await;
+    give_back(&app, &app.alice, &dropped).await;
     assert_eq!(pairs(&app.lease(&app.alice).await), pairs(&dropped));
 }
 

@@ -8,13 +8,14 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{HeartbeatReply, Instruction, Work, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus, RatingRow};
 use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::problem::Remedy;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::config::Registration;
 use sqlx::Connection as _;
 
-use crate::support::app::{TestApp, code, params, parse, problem, run};
+use crate::support::app::{TestApp, code, params, parse, problem, run, user};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games, pairs};
 use crate::support::matches::{gated, play, statuses};
@@ -108,14 +109,15 @@ async fn a_lost_workers_pair_goes_to_another_after_the_grace() {
     let half = [pair_games(&lost, 0, [Win, Win])[0].clone()];
     app.accepted(&app.alice, &chunk(&lost, &half)).await;
     app.lease(&app.bob).await;
+    let carol = user(&app.app, "carol", &[Scope::Contribute]).await;
     app.clock.advance_seconds(120);
     assert_eq!(
-        app.lease(&app.bob).await.work.kind(),
+        app.lease(&carol).await.work.kind(),
         WorkKind::SelfPlay,
         "still in grace"
     );
     app.clock.advance_seconds(1);
-    let again = app.lease(&app.bob).await;
+    let again = app.lease(&carol).await;
     assert_eq!(pairs(&again)[0].pair, 0);
     // The first worker comes back too late for this pair.
     let late = [pair_games(&lost, 0, [Win, Win])[1].clone()];
@@ -125,11 +127,8 @@ async fn a_lost_workers_pair_goes_to_another_after_the_grace() {
     let answer = app.call(Method::POST, &beat, &app.alice, "{}").await;
     assert_eq!(code(answer).await, ProblemCode::LeaseEnded);
     // The pair counts as the second worker played it, whole.
-    app.accepted(
-        &app.bob,
-        &chunk(&again, &pair_games(&again, 0, [Loss, Loss])),
-    )
-    .await;
+    app.accepted(&carol, &chunk(&again, &pair_games(&again, 0, [Loss, Loss])))
+        .await;
     let tally = app.get::<MatchInfo>("/matches/1").await.tally;
     assert_eq!(
         (tally.wins, tally.losses, tally.pairs.counts),
