@@ -15,6 +15,14 @@ pub struct TrackRecord {
     pub failed: u32,
 }
 
+impl TrackRecord {
+    /// Whether the contributor may decide which network is best: the probation is over, and was made once more for every
+    /// audit that ever failed.
+    pub const fn is_proven(&self) -> bool {
+        self.passed >= PROBATION.saturating_mul(self.failed.saturating_add(1))
+    }
+}
+
 /// Audits to be passed before a contributor is trusted at all: until then every chunk is audited.
 pub const PROBATION: u32 = 10;
 /// Share of a proven contributor's audits that are full. Every ordinary chunk is audited. A brief audit makes 24 to 41
@@ -52,6 +60,15 @@ const fn by_failures(record: TrackRecord, usual: f64, after_failure: f64) -> f64
 /// Positions of an ordinary chunk of self-play: 32 games of 100 plies.
 const CHUNK_POSITIONS: u32 = 3_200;
 
+/// Plies of an ordinary game.
+const GAME_PLIES: u32 = 100;
+
+/// As how many positions a chunk of match games is drawn for an audit. A short game counts like an ordinary one, as it
+/// decides as much: made-up ones would else hardly be looked at.
+pub fn match_positions(games: u32, positions: u32) -> u32 {
+    positions.max(games.saturating_mul(GAME_PLIES))
+}
+
 /// The probability that a chunk with this number of positions is audited: during probation 1, then its part of an ordinary
 /// chunk. A small one has at least the chance of [`small_rate`], as its audit compares few positions.
 pub fn audit_chance(record: TrackRecord, positions: u32) -> f64 {
@@ -86,10 +103,9 @@ pub fn sampling_key(chance: f64, positions: u32) -> f64 {
     chance.max(f64::MIN_POSITIVE).ln() / f64::from(positions.max(1))
 }
 
-/// Positions of a chunk from which an audit that it passes counts in full; smaller chunks count
-/// together once they have as many, so that a job sent in many pieces earns no more than one sent
-/// whole.
-pub const PASS_POSITIONS: u32 = 200;
+/// Positions of a chunk from which an audit that it passes counts in full: half an ordinary chunk. Smaller chunks count
+/// together once they have as many, so that a job sent in many pieces earns no more than one sent whole.
+pub const PASS_POSITIONS: u32 = CHUNK_POSITIONS / 2;
 
 /// Recent chunks that are audited at least, where they were not, once one has failed.
 const SCRUTINISED: usize = 20;
@@ -110,22 +126,39 @@ pub fn scrutinised(positions: impl IntoIterator<Item = i64>) -> usize {
     recent.take_while(|chunk| wanted(*chunk)).count()
 }
 
-/// Failed audits, none passed between them, after which a contributor is quarantined: one may be
-/// an accident.
-const FAILURES_TO_QUARANTINE: u32 = 2;
+/// Failed audits that quarantine a contributor, and how many chunks passed between the first and the last of them do not
+/// excuse that: two in a row, as one may be an accident, or three of the last twenty.
+const QUARANTINED_BY: [(usize, i64); 2] = [(2, 0), (3, 17)];
 
-/// Failed audits of the last [`RECENT`] decided ones from which a contributor is quarantined:
-/// some good chunks between do not excuse many bad ones.
-const FAILURES_OF_RECENT: usize = 3;
-/// How many of the last decided audits are looked at.
-pub const RECENT: usize = 20;
+/// As many of the last failed audits are looked at.
+pub const FAILURES: usize = 3;
 
-/// Whether the last decided audits, the newest first, `true` where one failed, put the
-/// contributor into quarantine.
-pub fn is_quarantined_by(recent: &[bool]) -> bool {
-    let in_a_row = recent.iter().take_while(|failed| **failed).count();
-    let failed = recent.iter().take(RECENT).filter(|failed| **failed).count();
-    in_a_row >= FAILURES_TO_QUARANTINE as usize || failed >= FAILURES_OF_RECENT
+/// The last failed audits of a contributor, and what they are excused by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Streak {
+    /// How many they are.
+    pub failures: usize,
+    /// The positions of the largest of their chunks, or those of a whole pass. No passed chunk counts for more.
+    pub largest: i64,
+    /// Positions of chunks that passed between them from which on they lead to no quarantine.
+    pub excused_by: i64,
+}
+
+/// The streaks that quarantine a contributor if nothing excuses them, from the positions of the chunks whose audits failed,
+/// the newest first.
+///
+/// A failure counts as one chunk, and a passed chunk by its positions in those of the largest that failed: many small
+/// honest chunks do not excuse a large false one.
+pub fn streaks(failed: &[i64]) -> impl Iterator<Item = Streak> {
+    QUARANTINED_BY.into_iter().filter_map(|(failures, chunks)| {
+        let largest = failed.get(..failures)?.iter().copied();
+        let largest = largest.fold(i64::from(PASS_POSITIONS), i64::max);
+        Some(Streak {
+            failures,
+            largest,
+            excused_by: largest.saturating_mul(chunks + 1),
+        })
+    })
 }
 
 #[cfg(test)]
@@ -151,6 +184,16 @@ mod tests {
     }
 
     #[test]
+    fn who_has_failed_is_proven_again_after_as_many_probations_more() {
+        for failed in [0, 1, 5] {
+            let needed = PROBATION * (1 + failed);
+            assert!(!record(needed - 1, failed).is_proven(), "{failed}");
+            assert!(record(needed, failed).is_proven(), "{failed}");
+        }
+        assert!(!record(u32::MAX - 1, u32::MAX).is_proven());
+    }
+
+    #[test]
     fn every_ordinary_chunk_is_audited_and_pieces_by_their_part() {
         let chance = |passed, positions| audit_chance(record(passed, 0), positions);
         let near = |chance: f64, expected: f64| assert!((chance - expected).abs() < 1e-9);
@@ -165,6 +208,14 @@ mod tests {
             audit_chance(record(1_000, 1), 2),
             FLOOR_OF_SMALL_AFTER_FAILURE,
         );
+    }
+
+    #[test]
+    fn games_of_matches_are_audited_however_short_they_are() {
+        let chance = |games| audit_chance(record(1_000, 0), match_positions(games, 7 * games));
+        assert_eq!(chance(2 * 64), 1.0, "64 pairs of mates in seven plies");
+        assert_eq!(chance(16), 0.5);
+        assert_eq!(match_positions(2, 300), 300);
     }
 
     /// The share of full audits, by a thousand chances.
@@ -223,15 +274,53 @@ mod tests {
         assert_eq!(scrutinised([8; 10_000]), MOST_SCRUTINISED);
     }
 
+    /// Whether the last decided audits, the newest first, quarantine a contributor: the positions of each chunk, below 0 of
+    /// those that failed.
+    fn is_quarantined_by(recent: &[i64]) -> bool {
+        let places: Vec<usize> = (0..recent.len()).filter(|at| recent[*at] < 0).collect();
+        let failed: Vec<i64> = places
+            .iter()
+            .map(|at| -recent[*at])
+            .take(FAILURES)
+            .collect();
+        streaks(&failed).any(|streak| {
+            let between = &recent[..=places[streak.failures - 1]];
+            let passed = between.iter().filter(|positions| **positions > 0);
+            let excused: i64 = passed
+                .map(|positions| (*positions).min(streak.largest))
+                .sum();
+            excused < streak.excused_by
+        })
+    }
+
+    const PASSED: i64 = CHUNK_POSITIONS as i64;
+    const FAILED: i64 = -PASSED;
+
     #[test]
     fn one_failure_is_an_accident_and_several_are_not() {
         assert!(!is_quarantined_by(&[]));
-        assert!(!is_quarantined_by(&[true, false, false]));
-        assert!(is_quarantined_by(&[true, true]));
-        assert!(!is_quarantined_by(&[false, true, false, true]));
-        assert!(is_quarantined_by(&[true, false, true, false, false, true]));
-        let mut long_ago = vec![false; RECENT];
-        long_ago.extend([true; 5]);
-        assert!(!is_quarantined_by(&long_ago));
+        assert!(!is_quarantined_by(&[FAILED, PASSED, PASSED]));
+        assert!(is_quarantined_by(&[FAILED, FAILED]));
+        assert!(!is_quarantined_by(&[FAILED, PASSED, FAILED]));
+        let thrice = |between| {
+            let mut recent = vec![PASSED; between];
+            recent.push(FAILED);
+            [&[FAILED], &recent[..1], &[FAILED], &recent[1..]].concat()
+        };
+        assert!(is_quarantined_by(&thrice(17)));
+        assert!(!is_quarantined_by(&thrice(18)));
+    }
+
+    #[test]
+    fn small_honest_chunks_do_not_excuse_a_large_false_one() {
+        let (large, small) = (16 * FAILED, i64::from(PASS_POSITIONS));
+        let after = |passed: usize| [&[large], &vec![small; passed][..], &[large]].concat();
+        assert!(is_quarantined_by(&after(10)));
+        assert!(is_quarantined_by(&after(31)));
+        assert!(!is_quarantined_by(&after(32)));
+        // Nor does a large honest one excuse small false ones.
+        let (large, small) = (-large, -small);
+        assert!(is_quarantined_by(&[small, large, small, large, small]));
+        assert!(is_quarantined_by(&[-8, 200, 200, -8]));
     }
 }

@@ -5,21 +5,23 @@
 //! other a third is asked. Newcomers, who audit only while there is no volunteer, acquit as
 //! volunteers do and never convict; as soon as a volunteer has spoken they count for nothing.
 
-use rookery_common::audit::Finding;
+use rookery_common::audit::{Finding, Tolerance};
 
 use super::rate::{PROBATION, TrackRecord};
 
 /// One auditor's answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Opinion {
     /// What it found.
     pub finding: Finding,
     /// Whose word it is.
     pub auditor: Auditor,
+    /// How far the searches may be apart for that.
+    pub tolerance: Tolerance,
 }
 
 /// Whose word an opinion is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Auditor {
     /// A contributor who is on probation, or for whom only others of that kind have vouched.
     Newcomer,
@@ -86,33 +88,59 @@ pub fn verdict(opinions: &[Opinion]) -> Verdict {
 /// How many auditors of this kind agree and differ.
 fn voices(opinions: &[Opinion], auditor: Auditor) -> (usize, usize) {
     let count = |finding| {
-        let wanted = Opinion { finding, auditor };
         opinions
             .iter()
-            .filter(|opinion| **opinion == wanted)
+            .filter(|opinion| (opinion.finding, opinion.auditor) == (finding, auditor))
             .count()
     };
     (count(Finding::Agrees), count(Finding::Differs))
 }
 
-/// Whether a verdict says that this opinion was wrong.
-pub fn overrules(verdict: Verdict, opinion: Opinion) -> bool {
-    matches!(
-        (verdict, opinion.finding),
-        (Verdict::Passed, Finding::Differs) | (Verdict::Failed, Finding::Agrees)
-    )
+/// Whether the verdict of these opinions says that one of them was wrong.
+///
+/// Where a chunk passes by wider limits than those of an auditor who objects, both may be right.
+pub fn overrules(opinions: &[Opinion], verdict: Verdict, opinion: Opinion) -> bool {
+    match (verdict, opinion.finding) {
+        (Verdict::Failed, Finding::Agrees) => true,
+        (Verdict::Passed, Finding::Differs) => {
+            let own = opinion.tolerance;
+            deciding(opinions).all(|tolerance| own.wider(tolerance) == own)
+        }
+        _ => false,
+    }
+}
+
+/// The tolerances of those by whose word a chunk passes.
+fn deciding(opinions: &[Opinion]) -> impl Iterator<Item = Tolerance> {
+    let highest = opinions.iter().map(|opinion| opinion.auditor).max();
+    opinions
+        .iter()
+        .filter(move |one| one.finding == Finding::Agrees && Some(one.auditor) == highest)
+        .map(|one| one.tolerance)
 }
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::protocol::jobs::Backend;
+
     use super::*;
     use Finding::{Agrees, Differs};
 
+    /// An opinion of somebody who computes with 32 bits.
+    fn opinion(finding: Finding, auditor: Auditor) -> Opinion {
+        opinion_on(finding, auditor, Backend::CpuF32)
+    }
+
+    fn opinion_on(finding: Finding, auditor: Auditor, backend: Backend) -> Opinion {
+        Opinion {
+            finding,
+            auditor,
+            tolerance: Tolerance::between(Backend::CpuF32, backend),
+        }
+    }
+
     fn of(findings: &[Finding]) -> Verdict {
-        let volunteer = |finding: &Finding| Opinion {
-            finding: *finding,
-            auditor: Auditor::Volunteer,
-        };
+        let volunteer = |finding: &Finding| opinion(*finding, Auditor::Volunteer);
         verdict(&findings.iter().map(volunteer).collect::<Vec<_>>())
     }
 
@@ -133,7 +161,6 @@ mod tests {
 
     #[test]
     fn newcomers_acquit_and_convict_nobody() {
-        let opinion = |finding, auditor| Opinion { finding, auditor };
         let newcomers = |findings: &[Finding]| -> Vec<Opinion> {
             let all = findings.iter();
             all.map(|finding| opinion(*finding, Auditor::Newcomer))
@@ -170,15 +197,46 @@ mod tests {
 
     #[test]
     fn a_trusted_auditor_decides_alone_and_overrules() {
-        let opinion = |finding, auditor| Opinion { finding, auditor };
         let volunteer = opinion(Differs, Auditor::Volunteer);
         let trusted = opinion(Agrees, Auditor::Trusted);
-        let passed = verdict(&[volunteer, volunteer, trusted]);
+        let all = [volunteer, volunteer, trusted];
+        let passed = verdict(&all);
         assert_eq!(passed, Verdict::Passed);
-        assert!(overrules(passed, volunteer) && !overrules(passed, trusted));
+        assert!(overrules(&all, passed, volunteer) && !overrules(&all, passed, trusted));
         assert_eq!(
             verdict(&[opinion(Differs, Auditor::Trusted)]),
             Verdict::Failed
         );
+    }
+
+    #[test]
+    fn who_objects_by_narrow_limits_is_not_overruled_by_wide_ones() {
+        use Auditor::{Newcomer, Volunteer};
+        use Backend::{CpuF32, CudaBf16};
+        let overruled = |objector, by: [Backend; 2]| {
+            let own = opinion_on(Differs, Volunteer, objector);
+            let [one, other] = by.map(|backend| opinion_on(Agrees, Volunteer, backend));
+            // The word of newcomers counts for nothing here.
+            let newcomer = opinion_on(Agrees, Newcomer, CudaBf16);
+            let all = [newcomer, own, one, other];
+            let verdict = verdict(&all);
+            assert_eq!(verdict, Verdict::Passed);
+            overrules(&all, verdict, own)
+        };
+        assert!(!overruled(CpuF32, [CudaBf16; 2]));
+        assert!(!overruled(CpuF32, [CpuF32, CudaBf16]));
+        assert!(overruled(CpuF32, [CpuF32; 2]));
+        assert!(overruled(CudaBf16, [CudaBf16; 2]));
+        assert!(overruled(CudaBf16, [CpuF32; 2]));
+    }
+
+    #[test]
+    fn who_lets_pass_what_others_refuse_is_overruled_whatever_its_limits() {
+        for backend in [Backend::CpuF32, Backend::CudaBf16] {
+            let own = opinion_on(Agrees, Auditor::Volunteer, backend);
+            let others = opinion(Differs, Auditor::Volunteer);
+            let all = [own, others, others];
+            assert!(overrules(&all, verdict(&all), own), "{backend:?}");
+        }
     }
 }

@@ -48,7 +48,8 @@ impl Row {
     }
 }
 
-fn backend(name: &str) -> Result<Backend> {
+/// The backend that a chunk names.
+pub(crate) fn backend(name: &str) -> Result<Backend> {
     parse("backend", name)
 }
 

@@ -5,9 +5,10 @@ use rookery_common::audit::{Disagreement, Finding, Tolerance};
 use rookery_common::ids::UserId;
 use rookery_common::protocol::jobs::Backend;
 use sqlx::AnyConnection;
+use sqlx_macros::FromRow;
 
-use crate::db::error::Result;
-use crate::db::models::audit_history::Part;
+use crate::db::error::{DbError, Result};
+use crate::db::models::audit_history::{Part, backend};
 use crate::db::models::audits::{AuditRow, Cause, of_job, record_of};
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::conditions::{is_unassigned, quarantined};
@@ -20,7 +21,7 @@ use crate::db::trust::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::types::ChunkDraft;
 use crate::db::use_cases::{exclusions, quarantine};
 use crate::trust::pool::{Pooled, together};
-use crate::trust::rate::{PASS_POSITIONS, RECENT, is_quarantined_by};
+use crate::trust::rate::{FAILURES, PASS_POSITIONS, Streak, streaks};
 use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
 
 /// Who quarantines when no operator does.
@@ -45,6 +46,7 @@ pub(crate) async fn answer(
     let opinion = chunk
         .opinion
         .ok_or_else(|| unreadable("audit", &"an audit's chunk was not compared"))?;
+    check_backend(conn, chunk).await?;
     enter_part(conn, chunk, sequence, &opinion).await?;
     if job.games_counted + (chunk.games.len() as i64) < job.games {
         return Ok(HoldEffects::default());
@@ -57,6 +59,24 @@ pub(crate) async fn answer(
         .execute(&mut *conn)
         .await?;
     decide(conn, &audit, sequence, now).await
+}
+
+/// Refuses a part of an audit that another backend computed than the first: by the backend an opinion is judged.
+async fn check_backend(conn: &mut AnyConnection, chunk: &ChunkDraft) -> Result<()> {
+    let first: Option<String> = sqlx::query_scalar(
+        "SELECT c.backend FROM audit_parts p JOIN chunks c ON c.sequence = p.chunk
+         WHERE p.job_id = $1 ORDER BY p.chunk LIMIT 1",
+    )
+    .bind(job_bytes(chunk.job))
+    .fetch_optional(conn)
+    .await?;
+    match first {
+        Some(first) if first != chunk.backend => Err(DbError::Conflict(format!(
+            "the first part of this audit was computed by {first}, and this one by {}: an audit is of one backend",
+            chunk.backend
+        ))),
+        _ => Ok(()),
+    }
 }
 
 async fn enter_part(
@@ -124,12 +144,44 @@ async fn give_opinion(
     Ok(())
 }
 
+#[derive(FromRow)]
+struct OpinionRow {
+    user_id: i64,
+    trusted: i64,
+    finding: String,
+    passed: i64,
+    vouched: i64,
+    theirs: String,
+    ours: String,
+}
+
+impl OpinionRow {
+    fn into_opinion(self) -> Result<(i64, Opinion)> {
+        let auditor = if self.trusted != 0 {
+            Auditor::Trusted
+        } else {
+            Auditor::Volunteer.with(record_of(self.passed, self.vouched, 0)?)
+        };
+        let opinion = Opinion {
+            finding: parse("finding", &self.finding)?,
+            auditor,
+            tolerance: Tolerance::between(backend(&self.theirs)?, backend(&self.ours)?),
+        };
+        Ok((self.user_id, opinion))
+    }
+}
+
 /// The opinions on an audit with their auditors, who weigh as much as their records do now, and
 /// nothing in quarantine.
 async fn opinions(conn: &mut AnyConnection, audit: i64) -> Result<Vec<(i64, Opinion)>> {
-    let rows: Vec<(i64, i64, String, i64, i64)> = sqlx::query_as(concat!(
-        "SELECT o.user_id, o.trusted, o.finding, COALESCE(t.passed, 0), COALESCE(t.vouched, 0)
-         FROM audit_opinions o LEFT JOIN track_records t ON t.user_id = o.user_id
+    let rows: Vec<OpinionRow> = sqlx::query_as(concat!(
+        "SELECT o.user_id, o.trusted, o.finding, COALESCE(t.passed, 0) AS passed,
+           COALESCE(t.vouched, 0) AS vouched, c.backend AS theirs, k.backend AS ours
+         FROM audit_opinions o JOIN audits a ON a.id = o.audit_id
+         JOIN chunks c ON c.sequence = a.chunk
+         JOIN chunks k
+           ON k.sequence = (SELECT min(p.chunk) FROM audit_parts p WHERE p.job_id = o.job_id)
+         LEFT JOIN track_records t ON t.user_id = o.user_id
          WHERE o.audit_id = $1 AND ",
         quarantined!("o.user_id"),
         " = 0
@@ -138,17 +190,7 @@ async fn opinions(conn: &mut AnyConnection, audit: i64) -> Result<Vec<(i64, Opin
     .bind(audit)
     .fetch_all(conn)
     .await?;
-    rows.into_iter()
-        .map(|(user, trusted, finding, passed, vouched)| {
-            let auditor = if trusted != 0 {
-                Auditor::Trusted
-            } else {
-                Auditor::Volunteer.with(record_of(passed, vouched, 0)?)
-            };
-            let finding = parse("finding", &finding)?;
-            Ok((user, Opinion { finding, auditor }))
-        })
-        .collect()
+    rows.into_iter().map(OpinionRow::into_opinion).collect()
 }
 
 async fn decide(
@@ -195,7 +237,7 @@ async fn decide(
         opinion.finding == Finding::Agrees && opinion.auditor != Auditor::Newcomer
     });
     for (auditor, opinion) in opinions {
-        if !in_many && overrules(verdict, opinion) {
+        if !in_many && overrules(&plain, verdict, opinion) {
             count(conn, auditor, Count::Overruled).await?;
         }
     }
@@ -317,26 +359,7 @@ async fn fail_audit(
     now: Timestamp,
 ) -> Result<HoldEffects> {
     let reason = format!("audit {} found other searches than were claimed", audit.id);
-    let recent: Vec<String> = sqlx::query_scalar(
-        // Chunks that failed before and are held no more were let go by an operator.
-        "SELECT a.state FROM audits a JOIN chunks c ON c.sequence = a.chunk
-         WHERE a.user_id = $1 AND a.decided_by IS NOT NULL
-           AND (a.id = $4 OR (a.state = 'failed' AND c.held <> 0)
-             OR (a.state = 'passed' AND c.positions >= $3))
-         ORDER BY a.decided_by DESC LIMIT $2",
-    )
-    .bind(audit.user_id)
-    .bind(RECENT as i64)
-    .bind(i64::from(PASS_POSITIONS))
-    .bind(audit.id)
-    .fetch_all(&mut *conn)
-    .await?;
-    let failed = |state: &String| {
-        let state: AuditState = parse("state of an audit", state)?;
-        Ok(state == AuditState::Failed)
-    };
-    let failed: Vec<bool> = recent.iter().map(failed).collect::<Result<_>>()?;
-    if is_quarantined_by(&failed) {
+    if is_no_accident(conn, audit).await? {
         let user = UserId(audit.user_id);
         let order = HoldOrder {
             state: ChunkStatus::Excluded,
@@ -354,4 +377,52 @@ async fn fail_audit(
         now,
     )
     .await
+}
+
+/// Whether the contributor's last failed audits, with this one, are more than what passed between them excuses.
+async fn is_no_accident(conn: &mut AnyConnection, audit: &AuditRow) -> Result<bool> {
+    let failed: Vec<(i64, i64)> = sqlx::query_as(
+        // Chunks that failed before and are held no more were let go by an operator.
+        "SELECT a.decided_by, c.positions FROM audits a JOIN chunks c ON c.sequence = a.chunk
+         WHERE a.user_id = $1 AND a.decided_by IS NOT NULL AND a.state = 'failed'
+           AND (a.id = $2 OR c.held <> 0)
+         ORDER BY a.decided_by DESC LIMIT $3",
+    )
+    .bind(audit.user_id)
+    .bind(audit.id)
+    .bind(FAILURES as i64)
+    .fetch_all(&mut *conn)
+    .await?;
+    let positions: Vec<i64> = failed.iter().map(|(_, positions)| *positions).collect();
+    for streak in streaks(&positions) {
+        let [(last, _), .., (first, _)] = failed[..streak.failures] else {
+            continue;
+        };
+        if passed_between(conn, audit.user_id, (first, last), &streak).await? < streak.excused_by {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Positions of chunks that passed between the first and the last failure of a streak.
+async fn passed_between(
+    conn: &mut AnyConnection,
+    user: i64,
+    (first, last): (i64, i64),
+    streak: &Streak,
+) -> Result<i64> {
+    let passed = sqlx::query_scalar(
+        "SELECT CAST(COALESCE(sum(CASE WHEN c.positions < $4 THEN c.positions ELSE $4 END), 0)
+           AS BIGINT)
+         FROM audits a JOIN chunks c ON c.sequence = a.chunk
+         WHERE a.user_id = $1 AND a.state = 'passed' AND a.decided_by > $2 AND a.decided_by < $3",
+    )
+    .bind(user)
+    .bind(first)
+    .bind(last)
+    .bind(streak.largest)
+    .fetch_one(conn)
+    .await?;
+    Ok(passed)
 }

@@ -7,7 +7,7 @@ use rookery_common::protocol::trust::{ContributorTrust, TrustLevel};
 use rookery_coordinator::trust::drift::{GameSums, Suspicion};
 
 use crate::support::app::{parse, run};
-use crate::support::court::{Court, GAMES, PATIENCE, POSITIONS};
+use crate::support::court::{Court, FEW, GAMES, PATIENCE};
 use crate::support::games::Found::{Near, Other, Same};
 use crate::support::games::{audit, selfplay};
 use crate::support::noon;
@@ -99,17 +99,50 @@ async fn small_chunks_earn_a_pass_together_and_excuse_no_bad_ones() {
     let mut court = Court::new().await;
     let alice = court.app.alice.clone();
     for passed in [0, 0, 0, 1] {
-        // Seven games of eight positions: a little more than a quarter of a whole pass.
-        let (games, _) = court.plays_some(&alice, 7).await;
+        // A little more than a quarter of a whole pass.
+        let (games, _) = court.plays_some(&alice, 51).await;
         court.answer(&court.auditor, &games, Same).await;
         assert_eq!(court.alice().await.audits_passed, passed);
     }
     court.judged(Other).await;
-    let (games, _) = court.plays_some(&alice, 7).await;
+    let (games, _) = court.plays_some(&alice, 51).await;
     court.answer(&court.auditor, &games, Same).await;
     // The small chunks of before are brought before the auditors no more: they passed.
     court.judged(Other).await;
     assert_eq!(court.alice().await.level, TrustLevel::Quarantined);
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn a_large_false_chunk_among_small_honest_ones_is_not_excused() {
+    let mut court = Court::new().await;
+    let alice = court.app.alice.clone();
+    let mut judged = async |games, found| {
+        let (games, _) = court.plays_some(&alice, games).await;
+        court.answer(&court.auditor, &games, found).await;
+        court.alice().await.level
+    };
+    // Seven pieces have a little less than the false chunk.
+    let (large, small) = (GAMES, 25);
+    assert_eq!(judged(large, Other).await, TrustLevel::Probation);
+    for _ in 0..7 {
+        assert_eq!(judged(small, Same).await, TrustLevel::Probation);
+    }
+    assert_eq!(judged(large, Other).await, TrustLevel::Quarantined);
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn as_much_honest_work_excuses_a_failure_in_whatever_pieces() {
+    let mut court = Court::new().await;
+    let alice = court.app.alice.clone();
+    court.judged(Other).await;
+    for _ in 0..8 {
+        let (games, _) = court.plays_some(&alice, 25).await;
+        court.answer(&court.auditor, &games, Same).await;
+    }
+    court.judged(Other).await;
+    assert_eq!(court.alice().await.level, TrustLevel::Probation);
     court.app.assert_consistent().await;
 }
 
@@ -148,8 +181,9 @@ async fn one_failure_brings_the_recent_chunks_before_the_auditors() {
     assert_eq!(court.alice().await.level, TrustLevel::Trusted);
     assert_eq!(court.alice().await.audit_rate, 0.125);
     // Trusted, she is hardly audited any more.
+    let alice = court.app.alice.clone();
     for _ in 0..30 {
-        court.alice_plays().await;
+        court.plays_some(&alice, FEW).await;
     }
     let open = court.alice().await.audits_open;
     assert!(open < 15, "{open} of 30 at a rate of a tenth");
@@ -160,7 +194,7 @@ async fn one_failure_brings_the_recent_chunks_before_the_auditors() {
         if job.work.kind() == WorkKind::Audit {
             break job;
         }
-        court.alice_plays().await;
+        court.plays_some(&alice, FEW).await;
     };
     let before = court.alice().await.audits_open;
     court.app.accepted(&token, &unlike(&job)).await;
@@ -180,8 +214,9 @@ async fn drift_is_measured_and_brings_chunks_before_the_auditors() {
     for _ in 0..10 {
         court.judged(Same).await;
     }
+    let alice = court.app.alice.clone();
     for _ in 0..30 {
-        court.alice_plays().await;
+        court.plays_some(&alice, FEW).await;
     }
     let db = &court.app.app.db;
     let samples = db.samples(&run()).await.unwrap();
@@ -200,12 +235,12 @@ async fn drift_is_measured_and_brings_chunks_before_the_auditors() {
     } = sample.sums;
     assert_eq!(
         (games, plies, draws, white_wins),
-        (GAMES, POSITIONS, GAMES, 0)
+        (FEW, u64::from(FEW) * 8, FEW, 0)
     );
     // The tests' searches have nearly all their visits on one move, and a value of a quarter.
-    assert_eq!(searches.searches, GAMES * 8);
+    assert_eq!(searches.searches, FEW * 8);
     assert!((0.0..0.25 * f64::from(searches.searches)).contains(&searches.entropy));
-    assert_eq!(searches.values[1].searches, GAMES * 8);
+    assert_eq!(searches.values[1].searches, FEW * 8);
     assert!((searches.values[1].error - 16.0).abs() < 1e-6);
     let before = court.alice().await.audits_open;
     let found = |z| Suspicion {

@@ -3,11 +3,13 @@
 use axum::http::{Method, StatusCode};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::trust::TrustLevel;
 use rookery_common::rating::gate::GateRule;
 use serde_json::json;
 
 use crate::support::app::params;
 use crate::support::court::Court;
+use crate::support::games::Found::Other;
 
 #[tokio::test]
 async fn newcomers_do_not_decide_gates_while_enough_others_are_at_work() {
@@ -22,6 +24,20 @@ async fn newcomers_do_not_decide_gates_while_enough_others_are_at_work() {
     // The others have gone, and their leases are over.
     court.app.clock.advance_seconds(601);
     assert_eq!(court.kind(&alice).await, WorkKind::Match);
+}
+
+#[tokio::test]
+async fn who_has_failed_an_audit_waits_for_gates_twice_as_long() {
+    let mut court = Court::new().await;
+    let [alice, bob] = [&court.app.alice, &court.app.bob].map(Clone::clone);
+    let [carol, dave] = [&court.carol, &court.dave].map(Clone::clone);
+    court.judged(Other).await;
+    court.proven(&[&alice]).await;
+    assert_eq!(court.alice().await.level, TrustLevel::Trusted);
+    court.proven(&[&bob, &carol, &dave]).await;
+    court.app.submit(1).await;
+    assert_eq!(court.kind(&alice).await, WorkKind::SelfPlay);
+    assert_eq!(court.kind(&bob).await, WorkKind::Match);
 }
 
 #[tokio::test]

@@ -33,12 +33,12 @@ async fn operators_see_what_never_came_and_who_closes_the_lid_loses_nothing() {
     assert_eq!(given("alice").await, (games / 2, games / 2));
 
     let whole = app.lease(&app.bob).await;
-    app.accepted(&app.bob, &played(&whole, GAMES, 100)).await;
+    app.accepted(&app.bob, &played(&whole, GAMES, 1_000)).await;
     let interrupted = app.lease(&app.bob).await;
     // The lid is closed; the lease and its grace end.
     app.clock.advance_seconds(121);
     assert_eq!(given("bob").await, (games, games));
-    let late = played(&interrupted, GAMES, 200);
+    let late = played(&interrupted, GAMES, 2_000);
     app.accepted(&app.bob, &late).await;
     assert_eq!(given("bob").await, (2 * games, 0));
 

@@ -1,12 +1,14 @@
 //! Whose word counts in audits: not that of somebody in quarantine, and the operator's auditor's before volunteers'.
 
-use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::ProblemCode;
+use rookery_common::protocol::jobs::{Backend, WorkKind};
 use rookery_common::protocol::people::Scope;
 use rookery_coordinator::trust::plan::decide_overdue;
 
-use crate::support::app::user;
+use crate::support::app::{code, user};
 use crate::support::court::{Court, PATIENCE};
 use crate::support::games::Found::{Near, Other, Same};
+use crate::support::games::{again, chunk_on};
 use crate::support::noon;
 
 #[tokio::test]
@@ -83,5 +85,47 @@ async fn what_the_operators_auditor_does_not_look_at_in_time_is_decided_without_
     court.app.clock.advance_seconds(60 * 60);
     assert_eq!(state().await, (0, 1));
     assert_eq!(court.holds().await.len(), 1);
+    court.app.assert_consistent().await;
+}
+
+/// Answers that agree by limits ten times as wide say nothing of searches that must agree to the visit.
+#[tokio::test]
+async fn who_objects_in_32_bits_loses_no_trust_by_the_word_of_16_bits() {
+    for (backend, passed) in [(Backend::CudaBf16, 10), (Backend::CudaF32, 0)] {
+        let mut court = Court::new().await;
+        let [bob, carol, dave] = [&court.app.bob, &court.carol, &court.dave].map(Clone::clone);
+        court.proven(&[&bob, &carol, &dave]).await;
+        let (games, _) = court.alice_plays().await;
+        court.app.clock.advance_seconds(PATIENCE);
+        court.answer(&bob, &games, Other).await;
+        for token in [&carol, &dave] {
+            let job = court.lease(token).await;
+            assert_eq!(job.work.kind(), WorkKind::Audit);
+            let answer = chunk_on(backend, &job, &again(&job, &games, Same));
+            court.app.accepted(token, &answer).await;
+        }
+        assert_eq!(court.alice().await.audits_passed, 1);
+        let bob = court.app.app.db.trust("bob").await.unwrap();
+        assert_eq!(bob.audits_passed, passed, "{backend:?}");
+        court.app.assert_consistent().await;
+    }
+}
+
+#[tokio::test]
+async fn an_audit_is_of_one_backend() {
+    let mut court = Court::new().await;
+    let (games, _) = court.alice_plays().await;
+    let job = court.lease(&court.auditor).await;
+    let parts = again(&job, &games, Same);
+    let (first, rest) = parts.split_at(1);
+    let part = chunk_on(Backend::Uniform, &job, first);
+    court.app.accepted(&court.auditor, &part).await;
+    let other = chunk_on(Backend::CudaBf16, &job, rest);
+    let refused = court.app.upload(&court.auditor, &other).await;
+    assert_eq!(code(refused).await, ProblemCode::Conflict);
+    assert_eq!(court.alice().await.audits_open, 1);
+    let same = chunk_on(Backend::Uniform, &job, rest);
+    court.app.accepted(&court.auditor, &same).await;
+    assert_eq!(court.alice().await.audits_passed, 1);
     court.app.assert_consistent().await;
 }

@@ -111,7 +111,7 @@ fn small() -> FleetParams {
         accounts: 20,
         sybils: 0.4,
         hours: 2,
-        games: 4,
+        games: 16,
         hours_a_day: 24,
         ..FleetParams::default()
     }

@@ -26,10 +26,13 @@ use super::noon;
 pub(crate) const PATIENCE: i64 = 30;
 
 /// Games of a self-play job: enough positions for a whole pass.
-pub(crate) const GAMES: u32 = 32;
+pub(crate) const GAMES: u32 = 200;
 
 /// Their positions.
 pub(crate) const POSITIONS: u64 = GAMES as u64 * 8;
+
+/// Games of a chunk that is small: once it is trusted, hardly any of a contributor's is audited.
+pub(crate) const FEW: u32 = 32;
 
 /// A coordinator with a network, three more contributors and an auditor whom the operator trusts.
 pub(crate) struct Court {
@@ -75,7 +78,7 @@ impl Court {
     ) -> (Vec<GameRecord>, ContentHash) {
         let job = self.app.lease(token).await;
         assert_eq!(job.work.kind(), WorkKind::SelfPlay);
-        self.salt += 100;
+        self.salt += 1_000;
         let games: Vec<_> = (0..games)
             .map(|index| selfplay(&job, index, self.salt + index))
             .collect();

@@ -6,6 +6,7 @@ use rookery_common::chunk::{
     ChunkHeader, Effort, GameKind, GameRecord, GameStart, PlyRecord, Side, encode,
 };
 use rookery_common::network::Program;
+use rookery_common::protocol::audits::AuditTask;
 use rookery_common::protocol::jobs::{Backend, Job, PairTask, Work};
 use rookery_common::puzzle::Puzzle;
 use shakmaty::Color;
@@ -219,12 +220,17 @@ pub(crate) fn pairs(job: &Job) -> &[PairTask] {
 
 /// A chunk of these games.
 pub(crate) fn chunk(job: &Job, games: &[GameRecord]) -> Vec<u8> {
+    chunk_on(Backend::Uniform, job, games)
+}
+
+/// A chunk of games that this backend has searched.
+pub(crate) fn chunk_on(backend: Backend, job: &Job, games: &[GameRecord]) -> Vec<u8> {
     let header = ChunkHeader {
         run: job.run.clone(),
         job: job.id,
         networks: job.work.networks(),
         worker_version: "test".to_owned(),
-        backend: Backend::Uniform,
+        backend,
         kind: job.work.kind(),
     };
     encode(&header, games).unwrap()
@@ -256,10 +262,15 @@ pub(crate) enum Found {
 
 /// The chunk of an audit of these games.
 pub(crate) fn audit(job: &Job, played: &[GameRecord], found: Found) -> Vec<u8> {
+    chunk(job, &again(job, played, found))
+}
+
+/// The games of an audit of these games.
+pub(crate) fn again(job: &Job, played: &[GameRecord], found: Found) -> Vec<GameRecord> {
     let Work::Audit { tasks, .. } = &job.work else {
         panic!("no audit: {:?}", job.work)
     };
-    let again = (0..).zip(tasks).map(|(index, task)| {
+    let again = |(index, task): (u32, &AuditTask)| {
         let game = played.iter().find(|game| game.seed == task.seed).unwrap();
         let (start, moves) = task.parse().unwrap();
         let mut history = start.history().unwrap();
@@ -283,6 +294,6 @@ pub(crate) fn audit(job: &Job, played: &[GameRecord], found: Found) -> Vec<u8> {
                 .end()
                 .unwrap_or(GameEnd::draw(Termination::PlyLimit)),
         }
-    });
-    chunk(job, &again.collect::<Vec<_>>())
+    };
+    (0..).zip(tasks).map(again).collect()
 }
