@@ -22,6 +22,9 @@ const EVERY: Duration = Duration::from_secs(2);
 /// Looks for audits between two looks at drift.
 const DRIFT_EVERY: u64 = 30;
 
+/// The same between two looks for gates that wait for audits no more.
+const GATES_EVERY: u64 = 15;
+
 /// Plans audits, and looks who drifts, until the coordinator stops.
 pub async fn keep_planning(app: App) {
     let mut ticks = tokio::time::interval(EVERY);
@@ -41,6 +44,11 @@ pub async fn keep_planning(app: App) {
         }
         if let Err(error) = decide_overdue(&app).await {
             tracing::error!(%error, "Audits that have waited long enough could not be decided.");
+        }
+        if look.is_multiple_of(GATES_EVERY)
+            && let Err(error) = settle_gates(&app).await
+        {
+            tracing::error!(%error, "Gates that have waited for audits could not be decided.");
         }
     }
 }
@@ -79,6 +87,17 @@ pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
 /// If the ledger fails.
 pub async fn decide_overdue(app: &App) -> anyhow::Result<()> {
     let effects = app.db.decide_overdue_audit(app.clock.now()).await?;
+    follow(app, effects);
+    Ok(())
+}
+
+/// Ends a gate that has waited for audits of its games for long enough, or whose audits were given up.
+///
+/// # Errors
+///
+/// If the ledger fails.
+pub async fn settle_gates(app: &App) -> anyhow::Result<()> {
+    let effects = app.db.settle_waiting_gate(app.clock.now()).await?;
     follow(app, effects);
     Ok(())
 }

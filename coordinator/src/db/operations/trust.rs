@@ -13,7 +13,7 @@ use crate::db::sql::transactions::{in_read, in_write};
 use crate::db::trust::{
     AuditPlan, AuditorActivity, Exposure, HoldEffects, HoldOrder, UnplannedAudit,
 };
-use crate::db::use_cases::{audit_results, exclusions, quarantine, standings};
+use crate::db::use_cases::{audit_results, exclusions, match_results, quarantine, standings};
 use crate::trust::draw::DrawBoard;
 use crate::trust::drift::{Sample, Suspicion};
 
@@ -49,6 +49,14 @@ impl Database {
         let overdue = in_read!(self.readers, audit_results::overdue(now))?;
         match overdue.first().copied() {
             Some(audit) => in_write!(self, audit_results::decide_overdue(audit, now)),
+            None => Ok(HoldEffects::default()),
+        }
+    }
+
+    /// Ends a gate whose end has waited for audits and waits no more, if there is one.
+    pub async fn settle_waiting_gate(&self, now: Timestamp) -> Result<HoldEffects> {
+        match in_read!(self.readers, match_results::decided_gate(now))? {
+            Some(gate) => in_write!(self, match_results::settle_gate(gate, now)),
             None => Ok(HoldEffects::default()),
         }
     }

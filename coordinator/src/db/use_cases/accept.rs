@@ -26,7 +26,7 @@ use crate::db::trust::ChunkStatus;
 use crate::db::types::{ChunkAccepted, ChunkDraft, RatingsState};
 use crate::db::use_cases::exclusions;
 use crate::db::use_cases::{audit_results, match_results, sums};
-use crate::trust::rate::{audit_chance, sampling_key};
+use crate::trust::rate::{audit_chance, match_positions, sampling_key};
 
 /// A chunk that was sent, and when.
 #[derive(Clone)]
@@ -185,7 +185,10 @@ async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -
         if e.kind == WorkKind::Audit || e.state == ChunkStatus::Excluded {
             continue;
         }
-        let positions = e.chunk.positions();
+        let positions = match e.kind {
+            WorkKind::Match => match_positions(e.chunk.games.len() as u32, e.chunk.positions()),
+            _ => e.chunk.positions(),
+        };
         let below = audit_chance(e.job.track_record()?, positions);
         if e.chunk.chance < below {
             drawn.push(audits::NewAudit {

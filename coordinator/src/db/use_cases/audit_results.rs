@@ -19,7 +19,7 @@ use crate::db::models::{audit_draws, audit_history, audits, chunks, tokens};
 use crate::db::sql::rows::{job_bytes, parse, unreadable};
 use crate::db::trust::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::types::ChunkDraft;
-use crate::db::use_cases::{exclusions, quarantine};
+use crate::db::use_cases::{exclusions, match_results, quarantine};
 use crate::trust::pool::{Pooled, together};
 use crate::trust::rate::{FAILURES, PASS_POSITIONS, Streak, streaks};
 use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
@@ -247,7 +247,7 @@ async fn decide(
             .fetch_one(&mut *conn)
             .await?;
         count(conn, audit.user_id, Count::Passed { positions, vouched }).await?;
-        return Ok(HoldEffects::default());
+        return match_results::settle_gate_of(conn, audit.chunk, now).await;
     }
     count(conn, audit.user_id, Count::Failed).await?;
     fail_audit(conn, audit, now).await

@@ -64,7 +64,7 @@ pub(crate) async fn set(
     note(conn, which, state, reason, now).await?;
     let mut effects = HoldEffects::default();
     for (_, id) in &matches {
-        let events = match_results::recount(conn, *id, state, now).await?;
+        let events = match_results::recount(conn, *id, now).await?;
         effects.events.extend(events);
     }
     let runs: BTreeSet<i64> = matches.into_iter().map(|(run, _)| run).collect();

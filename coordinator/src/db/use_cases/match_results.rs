@@ -16,7 +16,8 @@ use crate::db::models::pairs::{self, Completed};
 use crate::db::models::runs::Run;
 use crate::db::models::{chunks, matches, networks, runs, tallies};
 use crate::db::sql::rows::{count, hash, unreadable};
-use crate::db::trust::ChunkStatus;
+use crate::db::trust::HoldEffects;
+use crate::db::use_cases::gate_audits;
 
 /// How a match ends.
 struct End {
@@ -39,21 +40,74 @@ pub(crate) async fn count_pairs(
 }
 
 /// Counts the pairs of a match anew, as chunks with games of it count again or no more. An open match ends if the pairs
-/// that came back do that.
+/// that came back do that, or those that stay: its end may have waited for an audit.
 pub(crate) async fn recount(
     conn: &mut AnyConnection,
     id: i64,
-    state: ChunkStatus,
     now: Timestamp,
 ) -> Result<Vec<Event>> {
     let mut m = matches::load(conn, MatchId(id)).await?;
     m.tally = tallies::tally_of(conn, &m).await?;
-    if state == ChunkStatus::Counted && m.status == MatchStatus::Open {
+    if m.status == MatchStatus::Open {
         let last = chunks::last(conn).await?;
         return settle(conn, m, 0, last, now).await;
     }
     store_tally(conn, &m).await?;
     Ok(Vec::new())
+}
+
+/// Ends the open gate of which a chunk has games if its end has waited for the audit of that chunk.
+pub(crate) async fn settle_gate_of(
+    conn: &mut AnyConnection,
+    chunk: i64,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let gate: Option<i64> = sqlx::query_scalar(
+        "SELECT m.id FROM chunks c JOIN jobs j ON j.id = c.job_id JOIN matches m ON m.id = j.match_id
+         WHERE c.sequence = $1 AND m.status = 'open' AND m.purpose = 'gate'",
+    )
+    .bind(chunk)
+    .fetch_optional(&mut *conn)
+    .await?;
+    match gate {
+        Some(id) => settle_gate(conn, id, now).await,
+        None => Ok(HoldEffects::default()),
+    }
+}
+
+/// Ends a gate whose end has waited for audits, if it waits no more.
+pub(crate) async fn settle_gate(
+    conn: &mut AnyConnection,
+    id: i64,
+    now: Timestamp,
+) -> Result<HoldEffects> {
+    let m = matches::load(conn, MatchId(id)).await?;
+    if m.status != MatchStatus::Open || end_of(conn, &m, 0, now).await?.is_none() {
+        return Ok(HoldEffects::default());
+    }
+    let (run, last) = (m.run_id, chunks::last(conn).await?);
+    let events = settle(conn, m, 0, last, now).await?;
+    runs::make_stale(conn, run).await?;
+    let stale = runs::name_of(conn, run).await?.into_iter().collect();
+    Ok(HoldEffects { stale, events })
+}
+
+/// An open gate whose pairs decide it, and that waits for no audit.
+pub(crate) async fn decided_gate(conn: &mut AnyConnection, now: Timestamp) -> Result<Option<i64>> {
+    let open: Vec<i64> = sqlx::query_scalar(
+        "SELECT m.id FROM matches m
+         JOIN runs r ON r.id = m.run_id AND r.archived_at IS NULL AND r.deleted_at IS NULL
+         WHERE m.status = 'open' AND m.purpose = 'gate' ORDER BY m.id",
+    )
+    .fetch_all(&mut *conn)
+    .await?;
+    for id in open {
+        let m = matches::load(conn, MatchId(id)).await?;
+        if end_of(conn, &m, 0, now).await?.is_some() {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
 }
 
 /// Keeps the tally of an open match, and ends the match if its pairs from `first` on do. The match's new state is told.
@@ -66,7 +120,7 @@ async fn settle(
 ) -> Result<Vec<Event>> {
     let run = runs::load_by_id(conn, m.run_id).await?;
     let mut events = Vec::new();
-    let end = end_of(conn, &m, first).await?;
+    let end = end_of(conn, &m, first, now).await?;
     if let Some(end) = &end {
         m.status = end.status;
         events.extend(judge(conn, &run, &m).await?);
@@ -82,8 +136,14 @@ async fn settle(
     Ok(events)
 }
 
-/// Whether a match ends now that pairs from `first` on came in, and how.
-async fn end_of(conn: &mut AnyConnection, m: &Match, first: u32) -> Result<Option<End>> {
+/// Whether a match ends now that pairs from `first` on came in, and how. The end of a gate waits for
+/// [audits](gate_audits).
+async fn end_of(
+    conn: &mut AnyConnection,
+    m: &Match,
+    first: u32,
+    now: Timestamp,
+) -> Result<Option<End>> {
     match m.purpose {
         MatchPurpose::Rating => {
             let all_played = m.tally.pairs.pairs() >= u64::from(m.pair_limit);
@@ -95,9 +155,20 @@ async fn end_of(conn: &mut AnyConnection, m: &Match, first: u32) -> Result<Optio
         }
         MatchPurpose::Gate => {
             let scores = pairs::scores(conn, m.id).await?;
-            let decided = gate_decision::decided(&m.rule, &scores, first)
-                .map_err(|error| unreadable("gate rule or scores", &error))?;
-            Ok(decided.map(|decided| End {
+            let decided = |first| {
+                gate_decision::decided(&m.rule, &scores, first)
+                    .map_err(|error| unreadable("gate rule or scores", &error))
+            };
+            // Pairs before the first may have decided it, if its end waited.
+            let decided = match decided(first)? {
+                Some(_) if first > 0 => decided(0)?,
+                decided => decided,
+            };
+            let Some(decided) = decided else {
+                return Ok(None);
+            };
+            let waits = gate_audits::are_awaited(conn, m, decided.pairs, now).await?;
+            Ok((!waits).then(|| End {
                 status: decided.status,
                 reason: decided.reason.to_string(),
                 pairs: Some(decided.pairs),

@@ -6,6 +6,7 @@ pub(super) mod audit_results;
 pub(super) mod check;
 pub mod copy;
 pub(super) mod exclusions;
+pub(super) mod gate_audits;
 pub(super) mod heartbeats;
 pub(super) mod jobs;
 pub(super) mod lease_batch;

@@ -19,6 +19,7 @@ mod events;
 mod files;
 mod fleet;
 mod games;
+mod gate_audits;
 mod keys;
 mod ledger;
 mod lists;
