@@ -21,7 +21,6 @@ mod principals;
 pub mod rollout;
 pub mod scheduling;
 pub mod sql;
-pub mod trust;
 pub mod types;
 mod use_cases;
 
@@ -33,7 +32,6 @@ use rookery_common::protocol::networks::NetworkReceipt;
 pub use database::Database;
 pub use error::{DbError, GameRefusal, Result};
 pub use sql::announcements::ReplicaEvents;
-pub use trust::*;
 pub use types::*;
 pub use use_cases::copy;
 

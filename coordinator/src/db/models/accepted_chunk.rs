@@ -6,7 +6,7 @@ use rookery_common::protocol::jobs::WorkKind;
 
 use crate::db::models::leases::JobRow;
 use crate::db::models::matches::Match;
-use crate::db::trust::ChunkStatus;
+use crate::db::types::ChunkStatus;
 use crate::db::types::ChunkDraft;
 
 /// A chunk that is new to the ledger.

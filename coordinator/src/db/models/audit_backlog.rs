@@ -17,7 +17,7 @@ use crate::db::models::audits::{VOID_AFTER_MS, record_of};
 use crate::db::models::lease_work::{self, LeaseValues};
 use crate::db::sql::rows::{hash, parse, seed, to_u32, unreadable};
 use crate::db::sql::statement::{LISTED, Statement};
-use crate::db::trust::UnplannedAudit;
+use crate::db::types::UnplannedAudit;
 
 /// Sampled audits of one contributor that are open in a run at once. More would not be made in time
 /// by anybody.

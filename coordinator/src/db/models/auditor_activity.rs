@@ -8,7 +8,7 @@ use crate::db::error::Result;
 use crate::db::models::audit_draws;
 use crate::db::models::spans::{DAY, Since};
 use crate::db::sql::rows::to_count;
-use crate::db::trust::AuditorActivity;
+use crate::db::types::AuditorActivity;
 
 /// Who audits, and what was searched again within a day.
 pub(crate) async fn within_a_day(

@@ -11,7 +11,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::states::AuditState;
 use crate::db::sql::rows::{from_json, hash, job_bytes, to_json, to_u32};
 use crate::db::sql::statement::{Statement, parts};
-use crate::db::trust::{AuditPlan, AuditedChunk};
+use crate::db::types::{AuditPlan, AuditedChunk};
 use crate::trust::rate::TrackRecord;
 
 /// After so long an audit that nobody could make is given up.

@@ -9,7 +9,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::runs;
 use crate::db::sql::rows::{hash, network, parse, time_text, to_count, to_u32};
 use crate::db::sql::statement::Statement;
-use crate::db::trust::ChunkStatus;
+use crate::db::types::ChunkStatus;
 
 pub(crate) async fn receipt(
     conn: &mut AnyConnection,

@@ -8,7 +8,7 @@ use crate::db::error::Result;
 use crate::db::models::conditions::is_training;
 use crate::db::models::users;
 use crate::db::sql::rows::{network, parse, time_text};
-use crate::db::trust::Exposure;
+use crate::db::types::Exposure;
 
 #[derive(FromRow)]
 struct Row {

@@ -18,7 +18,7 @@ use crate::db::sql::rows::{
     count, from_json, hash, time_text, to_count, to_json, to_u32, unreadable,
 };
 use crate::db::sql::statement::{Statement, parts};
-use crate::db::trust::ChunkStatus;
+use crate::db::types::ChunkStatus;
 use crate::db::types::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInfo};
 use crate::random;
 

@@ -12,7 +12,7 @@ use crate::db::error::Result;
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::credits::Credit;
 use crate::db::sql::statement::Statement;
-use crate::db::trust::ChunkStatus;
+use crate::db::types::ChunkStatus;
 
 /// Milliseconds of an hour.
 const HOUR: i64 = 3_600_000;

@@ -14,7 +14,7 @@ use crate::db::models::matches::Match;
 use crate::db::models::puzzles::{self, Groups};
 use crate::db::sql::rows::{from_json, parse};
 use crate::db::sql::statement::Statement;
-use crate::db::trust::ChunkStatus;
+use crate::db::types::ChunkStatus;
 
 /// A match's tally from its games: pairs of which one job played both, up to the deciding chunk
 /// and the pair at which it was decided.

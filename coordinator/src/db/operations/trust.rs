@@ -10,7 +10,7 @@ use crate::db::models::{
     audit_backlog, audit_draws, auditor_activity, audits, drift, exposure, worker_blocks,
 };
 use crate::db::sql::transactions::{in_read, in_write};
-use crate::db::trust::{
+use crate::db::types::{
     AuditPlan, AuditorActivity, Exposure, HoldEffects, HoldOrder, UnplannedAudit,
 };
 use crate::db::use_cases::{audit_results, exclusions, match_results, quarantine, standings};

@@ -10,7 +10,7 @@ use rookery_common::protocol::jobs::{ChunkReceipt, WorkKind};
 use rookery_common::protocol::matches::RatingRow;
 use rookery_common::rating::AnchorElo;
 
-use crate::db::trust::AuditOpinion;
+use crate::db::types::AuditOpinion;
 use crate::openings::{Opening, OpeningFilter};
 use crate::trust::verdict::Auditor;
 

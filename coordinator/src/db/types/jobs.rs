@@ -8,7 +8,7 @@ use rookery_common::ids::{JobId, RunName, Seed, UserId};
 use rookery_common::openings::OpeningBook;
 use rookery_common::protocol::jobs::{JobRequest, Work};
 
-use crate::db::trust::AuditedChunk;
+use crate::db::types::AuditedChunk;
 use crate::trust::verdict::Auditor;
 
 /// A request for a job, with the random numbers that decide it.

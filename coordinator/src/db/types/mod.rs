@@ -5,9 +5,11 @@ mod games;
 mod jobs;
 mod ledger;
 mod runs;
+mod trust;
 
 pub use accounts::*;
 pub use games::*;
 pub use jobs::*;
 pub use ledger::*;
 pub use runs::*;
+pub use trust::*;

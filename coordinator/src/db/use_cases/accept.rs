@@ -22,7 +22,7 @@ use crate::db::models::matches::Match;
 use crate::db::models::{audits, chunks, games, matches, pairs, puzzles, runs};
 use crate::db::sql::rows::{count, hash, job_bytes, to_json, unreadable};
 use crate::db::sql::statement::{Statement, parts};
-use crate::db::trust::ChunkStatus;
+use crate::db::types::ChunkStatus;
 use crate::db::types::{ChunkAccepted, ChunkDraft, RatingsState};
 use crate::db::use_cases::exclusions;
 use crate::db::use_cases::{audit_results, match_results, sums};

@@ -10,7 +10,7 @@ use crate::db::models::conditions::{is_audit_token, is_unassigned, plays_no_prog
 use crate::db::models::runs::Run;
 use crate::db::models::{matches, networks};
 use crate::db::sql::rows::{from_json, job_bytes, network};
-use crate::db::trust::AuditPlan;
+use crate::db::types::AuditPlan;
 use crate::db::types::LeaseRequest;
 use crate::trust::verdict::Auditor;
 

@@ -17,7 +17,7 @@ use crate::db::models::leases::JobRow;
 use crate::db::models::states::AuditState;
 use crate::db::models::{audit_draws, audit_history, audits, chunks, tokens};
 use crate::db::sql::rows::{job_bytes, parse, unreadable};
-use crate::db::trust::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
+use crate::db::types::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::types::ChunkDraft;
 use crate::db::use_cases::{exclusions, match_results, quarantine};
 use crate::trust::pool::{Pooled, together};

@@ -20,7 +20,7 @@ use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::{credits, puzzles, runs, spans, tallies};
 use crate::db::sql::rows::{hash, parse, time_text};
 use crate::db::sql::statement::Statement;
-use crate::db::trust::{ChunkStatus, HoldEffects, HoldOrder};
+use crate::db::types::{ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::use_cases::match_results;
 
 /// Chunks of one kind, with games of one network, in sums.

@@ -16,7 +16,7 @@ use crate::db::models::pairs::{self, Completed};
 use crate::db::models::runs::Run;
 use crate::db::models::{chunks, matches, networks, runs, tallies};
 use crate::db::sql::rows::{count, hash, unreadable};
-use crate::db::trust::HoldEffects;
+use crate::db::types::HoldEffects;
 use crate::db::use_cases::gate_audits;
 
 /// How a match ends.

@@ -14,7 +14,7 @@ use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::{audits, extra_audits, users};
 use crate::db::sql::rows::time_text;
 use crate::db::sql::statement::Statement;
-use crate::db::trust::{ChunkStatus, HoldEffects, HoldOrder};
+use crate::db::types::{ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::use_cases::exclusions;
 
 /// Whether the last order on this contributor was a quarantine.

@@ -11,7 +11,7 @@ use crate::db::models::credits::{Credits, credit};
 use crate::db::models::spans;
 use crate::db::sql::rows::{count, job_bytes};
 use crate::db::sql::statement::{Statement, filled, parts};
-use crate::db::trust::ChunkStatus;
+use crate::db::types::ChunkStatus;
 
 /// What chunks add to the sums of a run.
 #[derive(Default)]
