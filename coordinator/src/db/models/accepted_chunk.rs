@@ -6,8 +6,8 @@ use rookery_common::protocol::jobs::WorkKind;
 
 use crate::db::models::leases::JobRow;
 use crate::db::models::matches::Match;
-use crate::db::types::ChunkStatus;
 use crate::db::types::ChunkDraft;
+use crate::db::types::ChunkStatus;
 
 /// A chunk that is new to the ledger.
 pub(crate) struct AcceptedChunk<'a> {
