@@ -99,7 +99,7 @@ fn check_density(bytes: usize, games: &[GameSummary]) -> Result<(), IntakeError>
     })
 }
 
-/// What a refused chunk costs at least, in bytes: verification takes time however small it is.
+/// What a chunk that is refused or held costs at least, in bytes: verification takes time however small it is.
 const LEAST_COST: usize = 256 << 10;
 
 impl IntakeError {
@@ -114,6 +114,12 @@ impl IntakeError {
             _ => 0,
         }
     }
+}
+
+/// Cost of a chunk that is held for its sender's rate limit of refused ones, by its size: it is stored as others are, and of
+/// use to nobody until an operator clears its sender.
+pub fn held_cost(bytes: usize) -> usize {
+    bytes.max(LEAST_COST)
 }
 
 /// Takes in a chunk from `sender`.
@@ -252,6 +258,7 @@ async fn known(
                 events,
                 run,
                 ratings,
+                is_held: false,
             }))
         }
         Some(_) => {

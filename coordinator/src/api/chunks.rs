@@ -49,7 +49,7 @@ async fn upload(
     app.limits
         .upload(client, contributor.user, bytes.len())
         .map_err(|too_much| {
-            ApiError::too_many("bytes uploaded by this user, or refused", too_much)
+            ApiError::too_many("bytes uploaded by this user, or refused or held", too_much)
         })?;
     let size = bytes.len();
     let accepted = intake::take(&app, &contributor, hash, bytes)
@@ -58,6 +58,10 @@ async fn upload(
             let cost = error.cost(size);
             app.limits.refused(client, contributor.user, cost);
         })?;
+    if accepted.is_held {
+        let cost = intake::held_cost(size);
+        app.limits.refused(client, contributor.user, cost);
+    }
     let receipt = accepted.receipt;
     if !receipt.duplicate {
         metrics::counter!("rookery_chunks_total").increment(1);

@@ -39,8 +39,8 @@ use crate::db::LeaseQuotas;
 
 /// How much more than a second's worth may come at once, in seconds.
 const BURST_SECONDS: f64 = 20.0;
-/// Of what a contributor may upload in an hour, the part that may be refused: refused chunks are
-/// verified and perhaps stored as others are, and nothing in the ledger shows them.
+/// Of what a contributor may upload in an hour, the part that may be refused, or held because of a quarantine: such chunks are
+/// verified and perhaps stored as others are, and nobody trains on them.
 const REFUSED: f64 = 1.0 / 64.0;
 /// How many leases a job allows whose games came in: the one that it was, and one more.
 const RETURNED: f64 = 2.0;
@@ -229,7 +229,7 @@ impl Limits {
     ///
     /// # Errors
     ///
-    /// [`TooMuch`] if it was too much, or too much was refused before.
+    /// [`TooMuch`] if it was too much, or too much was refused or held before.
     pub fn upload(
         &self,
         client: Option<ClientAddress>,
@@ -263,7 +263,7 @@ impl Limits {
         self.unreturned.pay_back(user, RETURNED * part);
     }
 
-    /// Counts bytes of a contributor's chunk that was refused.
+    /// Counts bytes of a contributor's chunk that was refused or is held.
     pub fn refused(&self, client: Option<ClientAddress>, user: UserId, bytes: usize) {
         let who = key(client).map(|_| user);
         self.refused.charge(who, mib(bytes));

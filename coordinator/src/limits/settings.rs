@@ -34,13 +34,13 @@ pub struct LimitArgs {
     #[arg(long, env = "ROOKERY_CONTRIBUTOR_RATE", value_name = "N", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub contributor_rate: Option<f64>,
-    /// Rate limit: MiB of chunks that one contributor uploads in an hour. A 64th of them may be refused
-    /// chunks. [default: 16384]
+    /// Rate limit: MiB of chunks that one contributor uploads in an hour. A 64th of them may be refused,
+    /// or held by a quarantine. [default: 16384]
     #[arg(long, env = "ROOKERY_UPLOAD_MIB", value_name = "MIB", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub upload_mib: Option<f64>,
-    /// Rate limit: MiB of chunks that one contributor uploads in a day. A 64th of them may be refused
-    /// chunks. [default: 131072]
+    /// Rate limit: MiB of chunks that one contributor uploads in a day. A 64th of them may be refused,
+    /// or held by a quarantine. [default: 131072]
     #[arg(long, env = "ROOKERY_DAILY_UPLOAD_MIB", value_name = "MIB", value_parser = rate)]
     #[serde(deserialize_with = "rate_of_file")]
     pub daily_upload_mib: Option<f64>,

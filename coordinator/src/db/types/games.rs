@@ -105,6 +105,8 @@ pub struct ChunkAccepted {
     pub run: RunName,
     /// Whether the ratings should be fitted again.
     pub ratings: RatingsState,
+    /// Whether it is new, and held because its contributor is in quarantine.
+    pub is_held: bool,
 }
 
 /// Whether ratings follow from the games that are in the ledger.

@@ -247,6 +247,7 @@ async fn follow_up(
         events,
         run: job.run()?,
         ratings,
+        is_held: entered.state == ChunkStatus::Excluded,
     })
 }
 
@@ -268,6 +269,7 @@ async fn duplicate(
         events: Vec::new(),
         run,
         ratings: RatingsState::Fresh,
+        is_held: false,
     })
 }
 

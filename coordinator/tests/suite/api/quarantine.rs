@@ -1,16 +1,20 @@
 //! Quarantine: what is held and comes back, who is told, who may order it.
 
 use axum::body::Body;
-use axum::http::{Method, StatusCode};
-use rookery_common::ids::Seed;
+use axum::http::{Method, Request, StatusCode, header};
+use rookery_common::ids::{ContentHash, Seed};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::{ChunkPage, Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::trust::{ContributorTrust, TrustInfo, TrustLevel};
+use rookery_coordinator::config::{AccessConfig, Registration};
 use rookery_coordinator::db::{ChunkStatus, HoldOrder};
+use rookery_coordinator::limits::Limits;
+use rookery_coordinator::limits::address::Peer;
+use rookery_coordinator::limits::settings::LimitArgs;
 use serde_json::json;
 
-use crate::support::app::{TestApp, code, parse};
+use crate::support::app::{TestApp, code, params, parse};
 use crate::support::court::{Court, GAMES, POSITIONS};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::{Loss, Win};
@@ -234,4 +238,45 @@ async fn no_ratings_are_fitted_of_a_run_that_is_deleted() {
     let db = &app.app.db;
     let effects = db.quarantine("alice", order, Seed(0), noon()).await;
     assert_eq!(effects.unwrap().unwrap().stale, []);
+}
+
+/// Uploads a chunk from a stranger's address.
+async fn upload_from_afar(app: &TestApp, token: &str, chunk: Vec<u8>) -> StatusCode {
+    let request = Request::put(format!("/api/v1/chunks/{}", ContentHash::of(&chunk)))
+        .header(header::AUTHORIZATION, format!("Bearer {token}"))
+        .extension(Peer([192, 0, 2, 1].into()))
+        .body(Body::from(chunk))
+        .unwrap();
+    app.send(request).await.status()
+}
+
+#[tokio::test]
+async fn nobody_fills_the_disk_with_chunks_that_are_held() {
+    // One MiB of refused and held chunks an hour, of which each counts as a quarter at least.
+    let limits = LimitArgs {
+        upload_mib: Some(64.0),
+        ..LimitArgs::default()
+    };
+    let doors = AccessConfig {
+        registration: Registration::Open,
+        limits: Limits::new(limits),
+        ..AccessConfig::default()
+    };
+    let app = TestApp::with(doors, params()).await;
+    app.submit(0).await;
+    assert_eq!(app.order("/users/alice", true).await, 204);
+    for (salt, token) in [(0, &app.alice), (100, &app.bob)] {
+        let mut answers = Vec::new();
+        for salt in salt..salt + 6 {
+            let job = app.lease(token).await;
+            let bytes = chunk(&job, &[selfplay(&job, 0, salt)]);
+            answers.push(upload_from_afar(&app, token, bytes).await);
+        }
+        let last = match token == &app.alice {
+            true => StatusCode::TOO_MANY_REQUESTS,
+            false => StatusCode::OK,
+        };
+        assert_eq!(answers[..5], [StatusCode::OK; 5]);
+        assert_eq!(answers[5], last);
+    }
 }
