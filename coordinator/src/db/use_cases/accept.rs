@@ -22,6 +22,7 @@ use crate::db::models::matches::Match;
 use crate::db::models::{audits, chunks, games, matches, pairs, puzzles, runs};
 use crate::db::sql::rows::{count, hash, job_bytes, to_json, unreadable};
 use crate::db::sql::statement::{Statement, parts};
+use crate::db::sql::transactions::{begin_part, end_part};
 use crate::db::types::ChunkStatus;
 use crate::db::types::{ChunkAccepted, ChunkDraft, RatingsState};
 use crate::db::use_cases::exclusions;
@@ -36,7 +37,8 @@ pub(crate) struct ChunkUpload {
 }
 
 /// Accepts uploads: chunks of training games together, then each of the others by itself, because what
-/// follows from one may change the next: a quarantine, a decided match.
+/// follows from one may change the next: a quarantine, a decided match. One that is refused changes nothing, and the others
+/// count.
 pub(crate) async fn accept(
     conn: &mut AnyConnection,
     uploads: Arc<[ChunkUpload]>,
@@ -61,30 +63,55 @@ pub(crate) async fn accept(
     let mut replies = Vec::with_capacity(uploads.len());
     let mut stale = false;
     for upload in uploads.iter() {
-        let mut job = match own(upload) {
+        let job = match own(upload) {
             Ok(job) => job,
             Err(error) => {
                 replies.push(Err(error));
                 continue;
             }
         };
-        let reread;
-        let entered = if job.kind()?.is_training() {
-            training.next()
-        } else {
-            if stale {
-                reread = leases::find_own(conn, upload.chunk.job, upload.chunk.user).await?;
-                job = &reread;
-            }
-            stale = true;
-            enter(conn, &[(upload, job)]).await?.pop()
-        };
-        replies.push(Ok(match entered.flatten() {
-            Some(entered) => follow_up(conn, entered).await?,
-            None => duplicate(conn, &upload.chunk, job.run()?).await?,
-        }));
+        if job.kind()?.is_training() {
+            let entered = training.next().flatten();
+            replies.push(Ok(reply(conn, upload, job, entered).await?));
+            continue;
+        }
+        begin_part(conn).await?;
+        let accepted = accept_one(conn, upload, (!stale).then_some(job)).await;
+        stale = true;
+        replies.push(end_part(conn, accepted).await?);
     }
     Ok(replies)
+}
+
+/// Accepts a chunk of a match or an audit; its job is read again if none is given.
+async fn accept_one(
+    conn: &mut AnyConnection,
+    upload: &ChunkUpload,
+    job: Option<&JobRow>,
+) -> Result<ChunkAccepted> {
+    let reread;
+    let job = match job {
+        Some(job) => job,
+        None => {
+            reread = leases::find_own(conn, upload.chunk.job, upload.chunk.user).await?;
+            &reread
+        }
+    };
+    let entered = enter(conn, &[(upload, job)]).await?.pop().flatten();
+    reply(conn, upload, job, entered).await
+}
+
+/// What is answered to an upload that was entered, or is in the ledger already.
+async fn reply(
+    conn: &mut AnyConnection,
+    upload: &ChunkUpload,
+    job: &JobRow,
+    entered: Option<AcceptedChunk<'_>>,
+) -> Result<ChunkAccepted> {
+    match entered {
+        Some(entered) => follow_up(conn, entered).await,
+        None => duplicate(conn, &upload.chunk, job.run()?).await,
+    }
 }
 
 /// Inserts chunks with their games and moves all sums but those of matches. None stands for a chunk

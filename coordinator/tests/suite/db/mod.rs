@@ -85,6 +85,7 @@ suite! {
     together: {
         chunks_at_once_count_once_each,
         a_refused_chunk_takes_no_other_with_it,
+        a_late_game_breaks_no_batch,
         a_quota_holds_for_those_who_ask_at_once,
     }
 }

@@ -1,11 +1,13 @@
 //! Requests that come at once and are served together: as if they had come one after the other.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use jiff::SignedDuration;
 use rookery_common::chess::{GameResult, Termination};
+use rookery_common::chunk::Side;
 use rookery_common::ids::{ContentHash, JobId, Seed, UserId};
-use rookery_common::protocol::jobs::Job;
+use rookery_common::protocol::jobs::{Job, Work};
 use rookery_coordinator::db::{
     ChunkAccepted, ChunkDraft, DbError, GameFact, GameFactDetail, GameRefusal, LeaseQuotas,
     SharedDatabase,
@@ -157,6 +159,54 @@ pub(super) async fn a_refused_chunk_takes_no_other_with_it(db: SharedDatabase) {
     }
     assert_eq!(counts, [32, 9, 1, 2]);
     assert_consistent(&db, 32, 32).await;
+}
+
+/// A game of a pair.
+fn match_game(pair: u32, candidate: Side) -> GameFact {
+    GameFact {
+        index: 2 * pair + candidate as u32,
+        detail: GameFactDetail::Match { pair, candidate },
+        fingerprint: None,
+        ..game(0, 0)
+    }
+}
+
+/// A pair whose lease was over is another's. Its games come late, among good ones.
+pub(super) async fn a_late_game_breaks_no_batch(db: SharedDatabase) {
+    let users = contributors(&db, 2).await;
+    let (ann, bob) = (users[0], users[1]);
+    let mut chunks = Vec::new();
+    for number in 0..3_u128 {
+        let job = lease(&db, ann, number).await.id;
+        chunks.push(chunk(ann, job, number, vec![game(0, number)]));
+    }
+    db.submit_network(network("a", ann, 1), noon())
+        .await
+        .unwrap();
+    for (number, user) in [(10, ann), (11, bob)] {
+        let now = noon() + SignedDuration::from_mins(5 * (number as i64 - 10));
+        let asked = request(user, chances(number, 0.0));
+        let job = db.lease(asked, now).await.unwrap().unwrap();
+        let Work::Match { pairs, .. } = &job.work else {
+            panic!("no match: {:?}", job.work)
+        };
+        assert_eq!(pairs[0].pair, 0, "she has lost it");
+        let games = [Side::White, Side::Black].map(|side| match_game(0, side));
+        chunks.push(chunk(user, job.id, number, games.to_vec()));
+    }
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let lines = Arc::new(log.reopen().unwrap());
+    let lines = tracing_subscriber::fmt().with_writer(lines).finish();
+    let listening = tracing::subscriber::set_default(lines);
+    let answers = send(&db, chunks).await;
+    drop(listening);
+    let late: Vec<_> = answers.iter().map(Result::is_err).collect();
+    assert_eq!(late, [false, false, false, true, false]);
+    assert!(matches!(answers[3], Err(DbError::LeaseEnded(_))));
+    let log = std::fs::read_to_string(log.path()).unwrap();
+    assert!(!log.contains("one by one"), "{log}");
+    let wrong = db.check(&name("a")).await.unwrap().discrepancies;
+    assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 pub(super) async fn a_quota_holds_for_those_who_ask_at_once(db: SharedDatabase) {
