@@ -1,5 +1,5 @@
 //! How many audits wait: so many of each contributor's chunks, however many it sends, and everybody
-//! has a turn.
+//! has a turn. Those that open gates wait for have places of their own, and no flood of others delays them.
 //!
 //! There may be very many of them. So they are looked through beside the writer, which only gives up those
 //! that were found: uploads do not wait for it.
@@ -14,6 +14,7 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
 use crate::db::models::audits::{VOID_AFTER_MS, record_of};
+use crate::db::models::conditions::{gate_audits, gates_first};
 use crate::db::models::lease_work::{self, LeaseValues};
 use crate::db::sql::rows::{hash, parse, seed, to_u32, unreadable};
 use crate::db::sql::statement::{LISTED, Statement};
@@ -22,7 +23,7 @@ use crate::db::types::UnplannedAudit;
 /// Sampled audits of one contributor that are open in a run at once. More would not be made in time
 /// by anybody.
 const OPEN: i64 = 200;
-/// Audits of a run that are planned ahead.
+/// Audits of a run that are planned ahead: those that open gates wait for, and as many others.
 const PLANNED: i64 = 256;
 /// The same of one contributor: nobody's wait behind all of another's.
 const PLANNED_OF_ONE: i64 = 16;
@@ -33,7 +34,7 @@ const SURPLUS: i64 = 4096;
 
 /// Open audits that are too old or too many. Of a paused run nobody is given any, so none gets old there. Where more
 /// sampled ones of one contributor are open than can be it is those with the lowest sampling key: each has its chance by the
-/// positions of its chunk, whenever it came.
+/// positions of its chunk, whenever it came. Those that open gates wait for are the last.
 pub(crate) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
     let mut surplus: Vec<i64> = sqlx::query_scalar(
         "SELECT id FROM audits WHERE state = 'open' AND opened_at < $1
@@ -51,11 +52,13 @@ pub(crate) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<
     .fetch_all(&mut *conn)
     .await?;
     for (user, run) in crowds {
-        let lowest: Vec<i64> = sqlx::query_scalar(
-            "SELECT id FROM audits WHERE state = 'open' AND cause = 'sampled'
-               AND user_id = $1 AND run_id = $2
-             ORDER BY sampling_key DESC, id LIMIT $3 OFFSET $4",
-        )
+        let lowest: Vec<i64> = sqlx::query_scalar(concat!(
+            "SELECT a.id FROM audits a WHERE a.state = 'open' AND a.cause = 'sampled'
+               AND a.user_id = $1 AND a.run_id = $2
+             ORDER BY ",
+            gates_first!("a", "$2"),
+            ", a.sampling_key DESC, a.id LIMIT $3 OFFSET $4",
+        ))
         .bind(user)
         .bind(run)
         .bind(SURPLUS)
@@ -138,35 +141,58 @@ impl Row {
     }
 }
 
-/// Those of a run: everybody's first before anybody's second.
+/// Audits of a run without a plan that are, or are not, such that open gates wait for: everybody's first before anybody's
+/// second.
+macro_rules! unplanned {
+    ($of_gates:literal) => {
+        concat!(
+            "SELECT a.id, a.chunk, c.hash, c.job_id, j.seed, j.work, a.is_sampled,
+               COALESCE(t.passed, 0) AS passed, COALESCE(t.vouched, 0) AS vouched, COALESCE(t.failed, 0) AS failed
+             FROM (
+               SELECT id, chunk, user_id, CASE WHEN cause = 'sampled' THEN 1 ELSE 0 END AS is_sampled,
+                 CASE WHEN plan IS NULL THEN 1 ELSE 0 END AS waits,
+                 row_number() OVER (PARTITION BY user_id
+                   ORDER BY CASE WHEN plan IS NULL THEN 1 ELSE 0 END, id) AS turn
+               FROM audits WHERE run_id = $1 AND state = 'open' AND id ",
+            $of_gates,
+            " (",
+            gate_audits!("$1"),
+            ")) AS a
+             JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
+             LEFT JOIN track_records t ON t.user_id = a.user_id
+             WHERE a.waits = 1 AND a.turn <= $2 ORDER BY a.turn, a.id LIMIT $3",
+        )
+    };
+}
+
+/// Those of a run: the audits that open gates wait for, then others.
 async fn next_of(conn: &mut AnyConnection, run: i64) -> Result<Vec<Row>> {
-    let planned: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM audits WHERE run_id = $1 AND state = 'open' AND plan IS NOT NULL",
-    )
+    let (planned, of_gates): (i64, i64) = sqlx::query_as(concat!(
+        "SELECT count(*), CAST(COALESCE(sum(CASE WHEN id IN (",
+        gate_audits!("$1"),
+        ") THEN 1 ELSE 0 END), 0) AS BIGINT)
+         FROM audits WHERE run_id = $1 AND state = 'open' AND plan IS NOT NULL",
+    ))
     .bind(run)
     .fetch_one(&mut *conn)
     .await?;
-    let room = PLANNED - planned;
-    if room <= 0 {
-        return Ok(Vec::new());
+    let mut audits = Vec::new();
+    for (unplanned, planned) in [
+        (unplanned!("IN"), of_gates),
+        (unplanned!("NOT IN"), planned - of_gates),
+    ] {
+        let room = PLANNED - planned;
+        if room <= 0 {
+            continue;
+        }
+        let rows: Vec<Row> = sqlx::query_as(unplanned)
+            .bind(run)
+            .bind(PLANNED_OF_ONE)
+            .bind(room)
+            .fetch_all(&mut *conn)
+            .await?;
+        audits.extend(rows);
     }
-    let audits = sqlx::query_as(
-        "SELECT a.id, a.chunk, c.hash, c.job_id, j.seed, j.work, a.is_sampled,
-           COALESCE(t.passed, 0) AS passed, COALESCE(t.vouched, 0) AS vouched, COALESCE(t.failed, 0) AS failed
-         FROM (
-           SELECT id, chunk, user_id, CASE WHEN cause = 'sampled' THEN 1 ELSE 0 END AS is_sampled, CASE WHEN plan IS NULL THEN 1 ELSE 0 END AS waits,
-             row_number() OVER (PARTITION BY user_id
-               ORDER BY CASE WHEN plan IS NULL THEN 1 ELSE 0 END, id) AS turn
-           FROM audits WHERE run_id = $1 AND state = 'open') AS a
-         JOIN chunks c ON c.sequence = a.chunk JOIN jobs j ON j.id = c.job_id
-         LEFT JOIN track_records t ON t.user_id = a.user_id
-         WHERE a.waits = 1 AND a.turn <= $2 ORDER BY a.turn, a.id LIMIT $3",
-    )
-    .bind(run)
-    .bind(PLANNED_OF_ONE)
-    .bind(room)
-    .fetch_all(conn)
-    .await?;
     Ok(audits)
 }
 

@@ -10,7 +10,7 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
 use crate::db::models::audits::{VOID_AFTER_MS, record_of};
-use crate::db::models::conditions::{is_audit_token, is_unassigned, quarantined};
+use crate::db::models::conditions::{gates_first, is_audit_token, is_unassigned, quarantined};
 use crate::db::models::spans::Since;
 use crate::db::sql::rows::to_count;
 use crate::db::sql::statement::{LISTED, Statement};
@@ -38,7 +38,7 @@ pub(crate) async fn boards(conn: &mut AnyConnection, now: Timestamp) -> Result<V
     Ok(boards)
 }
 
-/// Audits that nobody makes or was drawn for: the audit, and whose chunk it is.
+/// Audits that nobody makes or was drawn for: the audit, and whose chunk it is. Those that open gates wait for come first.
 async fn waiting(conn: &mut AnyConnection, run: i64, now: i64) -> Result<Vec<(i64, i64)>> {
     let rows = sqlx::query_as(concat!(
         "SELECT a.id, a.user_id FROM audits a LEFT JOIN jobs h ON h.id = a.job_id
@@ -47,7 +47,9 @@ async fn waiting(conn: &mut AnyConnection, run: i64, now: i64) -> Result<Vec<(i6
         is_unassigned!("h", "$3"),
         "
            AND (a.drawn_until IS NULL OR a.drawn_until < $3)
-         ORDER BY a.id LIMIT $4"
+         ORDER BY ",
+        gates_first!("a", "$1"),
+        ", a.id LIMIT $4"
     ))
     .bind(run)
     .bind(now - VOLUNTEERS_AFTER_MS)

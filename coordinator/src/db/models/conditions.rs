@@ -100,9 +100,36 @@ macro_rules! is_audit_token {
     };
 }
 
+/// A query of the open audits of a run's open gates: of chunks with pairs of such a match. Gates wait for them, so they come
+/// before others.
+macro_rules! gate_audits {
+    ($run:literal) => {
+        concat!(
+            "SELECT ga.id FROM matches gm JOIN match_pairs gp ON gp.match_id = gm.id
+             JOIN chunks gc ON gc.job_id = gp.job_id
+             JOIN audits ga ON ga.chunk = gc.sequence AND ga.state = 'open'
+             WHERE gm.status = 'open' AND gm.purpose = 'gate' AND gm.run_id = ",
+            $run
+        )
+    };
+}
+
+/// The order of audits by which those that open gates wait for come first: 0 for them, and 1 for others.
+macro_rules! gates_first {
+    ($audits:literal, $run:literal) => {
+        concat!(
+            "CASE WHEN ",
+            $audits,
+            ".id IN (",
+            $crate::db::models::conditions::gate_audits!($run),
+            ") THEN 0 ELSE 1 END"
+        )
+    };
+}
+
 pub(crate) use {
-    best_since, is_audit_token, is_over, is_training, is_unassigned, is_unfinished,
-    plays_no_program, quarantined,
+    best_since, gate_audits, gates_first, is_audit_token, is_over, is_training, is_unassigned,
+    is_unfinished, plays_no_program, quarantined,
 };
 
 #[cfg(test)]

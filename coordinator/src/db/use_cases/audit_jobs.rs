@@ -6,7 +6,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
-use crate::db::models::conditions::{is_audit_token, is_unassigned, plays_no_program};
+use crate::db::models::conditions::{gates_first, is_audit_token, is_unassigned, plays_no_program};
 use crate::db::models::runs::Run;
 use crate::db::models::{matches, networks};
 use crate::db::sql::rows::{from_json, job_bytes, network};
@@ -23,7 +23,7 @@ struct WaitingRow {
 }
 
 /// The audit for which who asks was drawn; for an auditor whom the operator trusts the oldest that nobody is
-/// at work on, or only a volunteer.
+/// at work on, or only a volunteer. Audits that open gates wait for come first.
 pub(crate) async fn work(
     conn: &mut AnyConnection,
     run: &Run,
@@ -105,7 +105,9 @@ async fn waiting(
            AND ($5 = 1 OR ",
         plays_no_program!("j"),
         ")
-         ORDER BY a.id LIMIT 1"
+         ORDER BY ",
+        gates_first!("a", "$1"),
+        ", a.id LIMIT 1"
     ))
     .bind(run.id)
     .bind(request.user.0)
@@ -136,7 +138,9 @@ async fn drawn(
            AND ($4 = 1 OR ",
         plays_no_program!("j"),
         ")
-         ORDER BY a.id LIMIT 1"
+         ORDER BY ",
+        gates_first!("a", "$1"),
+        ", a.id LIMIT 1"
     ))
     .bind(run.id)
     .bind(request.user.0)

@@ -2,15 +2,20 @@
 
 use rookery_common::chunk::GameRecord;
 use rookery_common::protocol::events::Event;
-use rookery_common::protocol::jobs::WorkKind;
+use rookery_common::protocol::jobs::{Work, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::protocol::people::Scope;
+use rookery_coordinator::clock::Clock as _;
+use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::settle_gates;
+use sqlx::{AnyConnection, Connection as _};
 
+use crate::support::app::user;
 use crate::support::court::{Court, PATIENCE};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::Win;
-use crate::support::games::{chunk, pair_games};
+use crate::support::games::{chunk, pair_games, selfplay};
 use crate::support::matches::statuses;
 
 /// Seconds after which a chunk keeps a gate open no longer.
@@ -139,4 +144,84 @@ async fn a_gate_waits_for_no_auditor_who_has_gone() {
     court.app.clock.advance_seconds(601);
     settle_gates(&court.app.app).await.unwrap();
     assert_eq!(gate(&court).await.status, MatchStatus::Promoted);
+}
+
+/// Sends this many chunks of self-play, whose audits are not planned yet. `first` makes their games different from others.
+async fn floods(court: &Court, token: &str, first: u32, chunks: u32) {
+    for salt in first..first + chunks {
+        let job = court.app.lease(token).await;
+        assert_eq!(job.work.kind(), WorkKind::SelfPlay);
+        let bytes = chunk(&job, &[selfplay(&job, 0, salt)]);
+        court.app.accepted(token, &bytes).await;
+    }
+}
+
+#[tokio::test]
+async fn audits_that_a_gate_waits_for_come_before_a_flood_of_others() {
+    let court = Court::new().await;
+    court.come(&[&court.auditor]).await;
+    // As many as are planned ahead, of as many accounts as that takes, and some more.
+    for account in 0..17 {
+        let name = format!("flood{account}");
+        let token = user(&court.app.app, &name, &[Scope::Contribute]).await;
+        floods(&court, &token, 100 * account, 16).await;
+    }
+    court.planned().await;
+    court.app.submit(1).await;
+    let (alice, bob) = (court.app.alice.clone(), court.app.bob.clone());
+    let games = wins(&court, &alice).await;
+    court.app.clock.advance_seconds(PATIENCE);
+    // Somebody is drawn for them first.
+    let (db, now) = (&court.app.app.db, court.app.clock.now());
+    let board = db.draw_boards(now).await.unwrap().remove(0);
+    let alices = Token::parse(&alice).unwrap().hash();
+    let alices = db.principal(&alices).await.unwrap().unwrap().user;
+    let authors = board.audits.iter().map(|audit| audit.author.user);
+    let places = authors.enumerate().filter(|(_, user)| *user == alices);
+    let places: Vec<usize> = places.map(|(place, _)| place).collect();
+    assert_eq!(places, [0, 1]);
+    // Who is drawn for several makes them first.
+    let bobs = Token::parse(&bob).unwrap().hash();
+    let bobs = db.principal(&bobs).await.unwrap().unwrap().user;
+    let drawn = [5, 1].map(|place| (board.audits[place].id, bobs));
+    db.enter_draws(drawn.to_vec(), now).await.unwrap();
+    let job = court.app.lease(&bob).await;
+    let Work::Audit { tasks, .. } = &job.work else {
+        panic!("no audit: {:?}", job.work)
+    };
+    assert!(games.iter().any(|game| game.seed == tasks[0].seed));
+    court.gives_back(&bob, &job).await;
+    // The operator's auditor makes them first, too.
+    for status in [MatchStatus::Open, MatchStatus::Promoted] {
+        court.answer(&court.auditor, &games, Same).await;
+        assert_eq!(gate(&court).await.status, status);
+    }
+    court.app.assert_consistent().await;
+}
+
+#[tokio::test]
+async fn no_flood_of_ones_own_takes_an_audit_away_that_a_gate_waits_for() {
+    let court = Court::new().await;
+    court.come(&[&court.auditor]).await;
+    let alice = court.app.alice.clone();
+    floods(&court, &alice, 0, 205).await;
+    court.app.submit(1).await;
+    wins(&court, &alice).await;
+    // Chance would give these up before any other.
+    let mut ledger = AnyConnection::connect(court.app.database.url())
+        .await
+        .unwrap();
+    sqlx::query(
+        "UPDATE audits SET sampling_key = -1000
+         WHERE chunk IN (SELECT sequence FROM chunks WHERE kind = 'match')",
+    )
+    .execute(&mut ledger)
+    .await
+    .unwrap();
+    ledger.close().await.unwrap();
+    floods(&court, &alice, 1_000, 5).await;
+    court.planned().await;
+    assert_eq!(court.alice().await.audits_open, 200);
+    settle_gates(&court.app.app).await.unwrap();
+    assert_eq!(gate(&court).await.status, MatchStatus::Open);
 }
