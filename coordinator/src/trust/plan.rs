@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use rookery_common::audit::{AuditDepth, sample, warm_up};
-use rookery_common::protocol::audits::AuditTask;
+use rookery_common::audit::{AuditDepth, Span, sample, warm_up};
+use rookery_common::protocol::audits::{AuditTask, AuditedRules};
 
 use super::compare::{self, AuditError};
 use super::drift::suspects;
 use super::follow;
-use super::rate::audit_depth;
+use super::rate::{audit_depth, audited_parts, match_positions};
 use crate::app::App;
 use crate::archives::{ArchiveError, read_chunk};
 use crate::blobs::BlobError;
@@ -129,13 +129,7 @@ pub async fn draw_waiting(app: &App) -> anyhow::Result<()> {
 /// If the ledger fails.
 pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
     for audit in app.db.unplanned_audits(app.clock.now()).await? {
-        let positions = audit.games.iter().map(|game| game.plies).sum();
-        let depth = match audit.sampled_from {
-            Some(record) => audit_depth(record, positions, random::unit()?),
-            None => AuditDepth::Full,
-        };
-        let warm_up = warm_up(&audit.rules);
-        let spans = sample(&audit.games, warm_up, depth, random::seed()?);
+        let spans = spans(&audit)?;
         let UnplannedAudit {
             id,
             chunk,
@@ -177,4 +171,91 @@ pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
         app.db.plan_audit(id, plan).await?;
     }
     Ok(())
+}
+
+/// Chooses what is searched again. The games of a large chunk are divided into parts, and each is audited as an ordinary
+/// chunk.
+fn spans(audit: &UnplannedAudit) -> Result<Vec<Span>, getrandom::Error> {
+    let games = &audit.games;
+    let positions = games.iter().map(|game| game.plies).sum();
+    let positions = match audit.rules {
+        AuditedRules::Match { .. } => match_positions(games.len() as u32, positions),
+        AuditedRules::SelfPlay { .. } | AuditedRules::Puzzles { .. } => positions,
+    };
+    let (parts, warm_up) = (
+        audited_parts(positions, random::unit()?),
+        warm_up(&audit.rules),
+    );
+    let mut spans = Vec::new();
+    for part in 0..parts {
+        let games = &games[part * games.len() / parts..(part + 1) * games.len() / parts];
+        let depth = match audit.sampled_from {
+            Some(record) => audit_depth(record, random::unit()?),
+            None => AuditDepth::Full,
+        };
+        spans.extend(sample(games, warm_up, depth, random::seed()?));
+    }
+    Ok(spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use rookery_common::audit::SampledGame;
+    use rookery_common::chess::Termination;
+    use rookery_common::ids::ContentHash;
+    use rookery_common::params::{MatchParams, SelfPlayParams};
+
+    use super::*;
+
+    fn network() -> ContentHash {
+        ContentHash::of(b"")
+    }
+
+    fn selfplay() -> AuditedRules {
+        AuditedRules::SelfPlay {
+            network: network(),
+            params: SelfPlayParams::default(),
+        }
+    }
+
+    fn audit(rules: AuditedRules, games: u32, plies: u32) -> UnplannedAudit {
+        let game = |index| SampledGame {
+            index,
+            plies,
+            termination: Termination::Checkmate,
+        };
+        UnplannedAudit {
+            id: 1,
+            chunk: network(),
+            rules,
+            drawing: None,
+            games: (0..games).map(game).collect(),
+            sampled_from: None,
+        }
+    }
+
+    #[test]
+    fn a_large_chunk_has_as_many_spans_as_ordinary_ones_of_its_size() {
+        let spans = |games| spans(&audit(selfplay(), games, 100)).unwrap();
+        assert_eq!(spans(32).len(), 8);
+        let large = spans(16 * 32);
+        assert_eq!(large.len(), 16 * 8);
+        let games: HashSet<u32> = large.iter().map(|span| span.game).collect();
+        assert_eq!(games.len(), large.len(), "each of another game");
+        let parts: HashSet<u32> = games.iter().map(|game| game / 32).collect();
+        assert_eq!(parts.len(), 16, "from everywhere in the chunk");
+    }
+
+    #[test]
+    fn short_games_of_matches_count_as_ordinary_ones() {
+        let rules = AuditedRules::Match {
+            candidate: network(),
+            opponent: network(),
+            params: MatchParams::default(),
+        };
+        assert_eq!(spans(&audit(rules, 128, 7)).unwrap().len(), 4 * 8);
+        assert_eq!(spans(&audit(selfplay(), 128, 7)).unwrap().len(), 8);
+    }
 }

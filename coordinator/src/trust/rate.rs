@@ -25,9 +25,10 @@ impl TrackRecord {
 
 /// Audits to be passed before a contributor is trusted at all: until then every chunk is audited.
 pub const PROBATION: u32 = 10;
-/// Share of a proven contributor's audits that are full. Every ordinary chunk is audited. A brief audit makes 24 to 41
-/// of its 3,200 searches again, a full one 64 to 116, so that audits cost 0.9 to 1.6 % of a proven contributor's searches.
-const FULL: f64 = 0.125;
+/// Share of a proven contributor's audits that are full. Every ordinary chunk is audited. A brief audit makes 24 to 57
+/// of its 3,200 searches again, a full one 64 to 164, so that audits cost 0.8 to 2.0 % of a proven contributor's searches. The
+/// aim is less than 2 %; the most they can cost is 1.99 %.
+const FULL: f64 = 0.0625;
 /// The same for one who has ever failed.
 const FULL_AFTER_FAILURE: f64 = 0.5;
 /// Smallest share of chunks of whatever size: an audit of a small one costs more than its part.
@@ -79,13 +80,20 @@ pub fn audit_chance(record: TrackRecord, positions: u32) -> f64 {
     chunks.min(1.0).max(small_rate(record))
 }
 
-/// How much of a chunk that was drawn is audited; `chance` is uniform from 0 to 1. The spans of a chunk that is larger
-/// than an ordinary one grow with it, as far as a full audit goes.
-pub fn audit_depth(record: TrackRecord, positions: u32, chance: f64) -> AuditDepth {
-    let [brief, full] = [AuditDepth::Brief, AuditDepth::Full].map(|depth| depth.spans() as f64);
-    let chunks = (f64::from(positions) / f64::from(CHUNK_POSITIONS)).max(1.0);
-    let wanted = chunks * (brief + full_audit_share(record) * (full - brief));
-    if chance < (wanted - brief) / (full - brief) {
+/// In how many parts a chunk is audited at most: an audit is one job.
+const MOST_PARTS: usize = 64;
+
+/// In how many parts a chunk that was drawn is audited, each as an ordinary chunk. A chunk has as many parts as the ordinary
+/// chunks that its positions make; `chance`, uniform from 0 to 1, rounds them. So much sent at once is audited as much as in
+/// pieces.
+pub fn audited_parts(positions: u32, chance: f64) -> usize {
+    let chunks = f64::from(positions) / f64::from(CHUNK_POSITIONS);
+    ((chunks + chance) as usize).clamp(1, MOST_PARTS)
+}
+
+/// How much of a part is audited; `chance` is uniform from 0 to 1.
+pub fn audit_depth(record: TrackRecord, chance: f64) -> AuditDepth {
+    if chance < full_audit_share(record) {
         AuditDepth::Full
     } else {
         AuditDepth::Brief
@@ -163,6 +171,12 @@ pub fn streaks(failed: &[i64]) -> impl Iterator<Item = Streak> {
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::audit::{SampledGame, sample, warm_up};
+    use rookery_common::chess::Termination;
+    use rookery_common::ids::{ContentHash, Seed};
+    use rookery_common::params::SelfPlayParams;
+    use rookery_common::protocol::audits::AuditedRules;
+
     use super::*;
 
     fn record(passed: u32, failed: u32) -> TrackRecord {
@@ -218,37 +232,79 @@ mod tests {
         assert_eq!(match_positions(2, 300), 300);
     }
 
-    /// The share of full audits, by a thousand chances.
-    fn full(record: TrackRecord, positions: u32) -> f64 {
-        let chances = (0_u32..1_000).map(|n| (f64::from(n) + 0.5) / 1_000.0);
-        let full = chances.filter(|c| audit_depth(record, positions, *c) == AuditDepth::Full);
-        full.count() as f64 / 1_000.0
+    /// Numbers from 0 to 1, evenly.
+    fn chances() -> impl Iterator<Item = f64> {
+        (0_u32..1_024).map(|n| (f64::from(n) + 0.5) / 1_024.0)
+    }
+
+    fn mean(numbers: impl Iterator<Item = f64>) -> f64 {
+        numbers.sum::<f64>() / chances().count() as f64
+    }
+
+    /// The share of full audits.
+    fn full(record: TrackRecord) -> f64 {
+        let is_full = |chance| audit_depth(record, chance) == AuditDepth::Full;
+        mean(chances().map(|chance| f64::from(u8::from(is_full(chance)))))
+    }
+
+    /// The mean number of parts.
+    fn parts(positions: u32) -> f64 {
+        mean(chances().map(|chance| audited_parts(positions, chance) as f64))
     }
 
     #[test]
-    fn audits_are_full_on_probation_and_where_much_is_sent_at_once() {
-        assert_eq!(full(record(0, 0), 8), 1.0);
-        for positions in [8, CHUNK_POSITIONS] {
-            assert_eq!(full(record(1_000, 0), positions), FULL);
-            assert_eq!(full(record(1_000, 1), positions), FULL_AFTER_FAILURE);
-        }
-        let twice = full(record(1_000, 0), 2 * CHUNK_POSITIONS);
-        // As many spans as in two ordinary chunks.
-        assert!(
-            (3.0 + 5.0 * twice - 2.0 * (3.0 + 5.0 * FULL)).abs() < 0.01,
-            "{twice}"
-        );
-        assert_eq!(full(record(1_000, 0), 4 * CHUNK_POSITIONS), 1.0);
+    fn audits_are_full_on_probation_and_more_often_after_a_failure() {
+        assert_eq!(full(record(0, 0)), 1.0);
+        assert_eq!(full(record(1_000, 0)), FULL);
+        assert_eq!(full(record(1_000, 1)), FULL_AFTER_FAILURE);
     }
 
-    /// The searches of an audit, those that grow trees included, in those of the chunks that it is drawn from.
+    #[test]
+    fn what_is_sent_at_once_is_audited_as_much_as_in_pieces() {
+        for positions in [8, CHUNK_POSITIONS / 2, CHUNK_POSITIONS] {
+            assert_eq!(parts(positions), 1.0);
+        }
+        for chunks in [1.25, 1.5, 2.0, 16.0] {
+            let positions = (chunks * f64::from(CHUNK_POSITIONS)) as u32;
+            assert!((parts(positions) - chunks).abs() < 0.001, "{chunks}");
+        }
+        assert_eq!(parts(u32::MAX), MOST_PARTS as f64);
+    }
+
+    /// The most searches of an audit of an ordinary chunk, those that grow trees included.
+    fn searches(depth: AuditDepth) -> f64 {
+        let rules = AuditedRules::SelfPlay {
+            network: ContentHash::of(b""),
+            params: SelfPlayParams {
+                reuse_tree: true,
+                ..SelfPlayParams::default()
+            },
+        };
+        let games: Vec<SampledGame> = (0..CHUNK_POSITIONS / GAME_PLIES)
+            .map(|index| SampledGame {
+                index,
+                plies: GAME_PLIES,
+                termination: Termination::Resignation,
+            })
+            .collect();
+        let searches = (0..1_000).map(|chance| {
+            let spans = sample(&games, warm_up(&rules), depth, Seed(chance));
+            spans.iter().map(|span| span.end - span.first).sum::<u32>()
+        });
+        searches.max().map_or(0.0, f64::from)
+    }
+
+    /// The searches of audits in those of the chunks that they are drawn from.
     #[test]
     fn audits_of_the_proven_cost_less_than_a_fiftieth() {
+        let [brief, whole] = [AuditDepth::Brief, AuditDepth::Full].map(searches);
+        assert_eq!([brief, whole], [57.0, 164.0]);
+        let proven = record(1_000, 0);
+        let share = full(proven);
+        let searches = share * whole + (1.0 - share) * brief;
         for positions in (200..100_000).step_by(100) {
-            let proven = record(1_000, 0);
-            let share = full(proven, positions);
-            let searches = share * 116.0 + (1.0 - share) * 41.0;
-            let cost = searches * audit_chance(proven, positions) / f64::from(positions);
+            let audits = parts(positions) * audit_chance(proven, positions);
+            let cost = searches * audits / f64::from(positions);
             assert!(cost < 0.02, "{cost} of {positions}");
         }
     }

@@ -179,7 +179,7 @@ async fn one_failure_brings_the_recent_chunks_before_the_auditors() {
         court.judged(Same).await;
     }
     assert_eq!(court.alice().await.level, TrustLevel::Trusted);
-    assert_eq!(court.alice().await.audit_rate, 0.125);
+    assert_eq!(court.alice().await.audit_rate, 0.0625);
     // Trusted, she is hardly audited any more.
     let alice = court.app.alice.clone();
     for _ in 0..30 {
