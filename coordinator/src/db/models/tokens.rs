@@ -93,6 +93,11 @@ async fn must_be_good(conn: &mut AnyConnection, by: &Principal) -> Result<()> {
     Ok(())
 }
 
+/// Whether a token of these scopes may do no more than contribute: anybody may have as many as there are names.
+fn are_plain(scopes: &[Scope]) -> bool {
+    scopes.iter().all(|scope| *scope == Scope::Contribute)
+}
+
 /// Notes a new token in the operator log, unless its owner has made it and it may do no more than
 /// contribute: to register, or to add a machine, is no operator's act.
 pub(crate) async fn note(
@@ -104,8 +109,7 @@ pub(crate) async fn note(
     now: Timestamp,
 ) -> Result<()> {
     let owner = users::name_of(conn, user).await?;
-    let plain = token.scopes.iter().all(|scope| *scope == Scope::Contribute);
-    if plain && actor == owner {
+    if actor == owner && are_plain(&token.scopes) {
         return Ok(());
     }
     let detail = format!("{which}: {}", scope_names(&token.scopes));
@@ -215,19 +219,26 @@ pub(crate) async fn counts(
     })
 }
 
+/// Revokes a token. It is noted in the operator log unless its owner does it and it may do no more than contribute.
 pub(crate) async fn revoke(
     conn: &mut AnyConnection,
     token: i64,
     actor: String,
     now: Timestamp,
 ) -> Result<()> {
-    let done = sqlx::query("UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1")
-        .bind(token)
-        .bind(now.as_millisecond())
-        .execute(&mut *conn)
-        .await?;
-    if done.rows_affected() == 0 {
-        return Err(DbError::NotFound(format!("token number {token}")));
+    let revoked: Option<(i64, String)> = sqlx::query_as(
+        "UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1
+         RETURNING user_id, scopes",
+    )
+    .bind(token)
+    .bind(now.as_millisecond())
+    .fetch_optional(&mut *conn)
+    .await?;
+    let (user, scopes) =
+        revoked.ok_or_else(|| DbError::NotFound(format!("token number {token}")))?;
+    let owner = users::name_of(conn, user).await?;
+    if actor == owner && are_plain(&parse_scopes(&scopes)?) {
+        return Ok(());
     }
     let act = Act {
         actor: &actor,

@@ -244,7 +244,13 @@ async fn tokens_that_reach_far_are_in_the_operator_log_and_plain_ones_are_not() 
     let carol = register(&app, "carol", None).await;
     assert_eq!(carol.status(), StatusCode::CREATED);
     let plain = make(&app, &app.alice, json!({"machine": "laptop"})).await;
-    assert_eq!(plain.status(), StatusCode::CREATED);
+    let plain: NewToken = parse(StatusCode::CREATED, plain).await;
+    let path = format!("/tokens/{}/rotation", plain.id.unwrap());
+    let answer = app.call(Method::POST, &path, &app.alice, Body::empty());
+    let rotated: NewToken = parse(StatusCode::CREATED, answer.await).await;
+    let path = format!("/tokens/{}", rotated.id.unwrap());
+    let gone = app.call(Method::DELETE, &path, &app.alice, Body::empty());
+    assert_eq!(gone.await.status(), StatusCode::NO_CONTENT);
     assert_eq!(app.operator_log().await.entries.len(), before);
     let answer = make(&app, &app.operator, json!({"scopes": ["operate"]})).await;
     let far: NewToken = parse(StatusCode::CREATED, answer).await;
@@ -266,6 +272,13 @@ async fn tokens_that_reach_far_are_in_the_operator_log_and_plain_ones_are_not() 
         ("operator", "add-token", "operator", &*made),
     ];
     assert_eq!(shown, expected);
+    // What others do to a plain token is noted.
+    let plain = tokens(&app, &app.alice).await[0].id;
+    let revoked = app.app.db.revoke_token(plain, "operator", noon());
+    revoked.await.unwrap();
+    let newest = &app.operator_log().await.entries[0];
+    let shown = (&*newest.action, &*newest.subject);
+    assert_eq!(shown, ("revoke-token", &*plain.to_string()));
 }
 
 #[tokio::test]
