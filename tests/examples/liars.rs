@@ -74,20 +74,19 @@ async fn measure(
     let mut outcomes: HashMap<&str, Outcome> = HashMap::new();
     let mut sent: HashMap<String, u32> = HashMap::new();
     for _ in 0..rounds {
-        let before = court.standings().await?;
+        let (before, audits) = (court.standings().await?, court.audits().collect::<Vec<_>>());
         let round = court.round().await?;
         let after = court.standings().await?;
         for one in &round {
             note(outcomes.entry(one.player.name).or_default(), one);
             *sent.entry(one.name.clone()).or_default() += 1;
         }
+        for ((player, before), (_, after)) in audits.iter().zip(court.audits()) {
+            outcomes.entry(player.name).or_default().audited += after - before;
+        }
         for ((player, before), (_, after)) in before.iter().zip(&after) {
             let outcome = outcomes.entry(player.name).or_default();
-            let failed = after.audits_failed - before.audits_failed;
-            // A failure sets the number of those passed to nothing.
-            let passed = after.audits_passed.saturating_sub(before.audits_passed);
-            outcome.failed += failed;
-            outcome.audited += failed + passed;
+            outcome.failed += after.audits_failed - before.audits_failed;
             let quarantined = |level| level == TrustLevel::Quarantined;
             if quarantined(after.level) && !quarantined(before.level) {
                 let chunks = sent.get(&after.name).copied().unwrap_or_default();

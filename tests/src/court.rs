@@ -28,6 +28,10 @@ struct Person {
     player: Player,
     client: Client,
     past: Option<Past>,
+    /// Positions of its games that were searched again.
+    searched: u64,
+    /// Audits that were made of its chunks.
+    audits: u32,
     /// It has been quarantined and sends no more.
     out: bool,
 }
@@ -141,6 +145,8 @@ impl Court {
             name,
             player: *player,
             past: None,
+            searched: 0,
+            audits: 0,
             out: false,
         });
         Ok(())
@@ -225,6 +231,14 @@ impl Court {
         Ok(standings)
     }
 
+    /// How many audits were made of everybody's chunks, in the order of admission. Small chunks make a pass only together,
+    /// so that records tell less.
+    pub fn audits(&self) -> impl Iterator<Item = (Player, u32)> {
+        self.people
+            .iter()
+            .map(|person| (person.player, person.audits))
+    }
+
     /// Positions that count for training.
     ///
     /// # Errors
@@ -240,24 +254,48 @@ impl Court {
     ///
     /// If the coordinator does not say.
     pub async fn found(&self) -> anyhow::Result<Vec<ContributorTrust>> {
-        self.site.operator.get("/trust/contributors").await
+        found(&self.site).await
     }
 
     /// The auditor works until no chunk waits.
-    async fn audit_all(&self) -> anyhow::Result<()> {
+    async fn audit_all(&mut self) -> anyhow::Result<()> {
+        let Self {
+            site,
+            auditor,
+            people,
+        } = self;
         eventually("all audits are made", async || {
-            while let Some(job) = self.auditor.job().await? {
+            while let Some(job) = auditor.job().await? {
                 if !matches!(job.work, Work::Audit { .. }) {
-                    give_back(&self.auditor, &job).await?;
+                    give_back(auditor, &job).await?;
                     break;
                 }
-                upload_honest(&self.auditor, &job).await?;
+                upload_honest(auditor, &job).await?;
+                count_audit(people, &found(site).await?);
             }
-            let found = self.found().await?;
+            let found = found(site).await?;
             let done = found.iter().all(|found| found.trust.audits_open == 0);
             Ok(done.then_some(()))
         })
         .await
+    }
+}
+
+/// What operators see of every contributor with an upload.
+async fn found(site: &Site) -> anyhow::Result<Vec<ContributorTrust>> {
+    site.operator.get("/trust/contributors").await
+}
+
+/// Counts the audit that was made last for whoever's games were searched again.
+fn count_audit(people: &mut [Person], found: &[ContributorTrust]) {
+    for person in people {
+        let mut all = found.iter().map(|found| &found.trust);
+        if let Some(trust) = all.find(|trust| trust.name == person.name)
+            && trust.audited_positions > person.searched
+        {
+            person.searched = trust.audited_positions;
+            person.audits += 1;
+        }
     }
 }
 

@@ -64,6 +64,9 @@ async fn audits_tell_liars_from_honest_workers(stores: Stores) -> anyhow::Result
             assert_eq!(found, (2, 2), "{trust:?}");
         }
     }
+    for (player, audits) in court.audits() {
+        assert_eq!(audits, 2, "{}: one of each chunk", player.name);
+    }
     let site = &court.site;
     assert_eq!(court.training_positions().await?, good);
     site.check_ledger()?;
