@@ -113,11 +113,11 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use rookery_cli::Shutdown;
+    use rookery_client::testing::{Answer, Server};
     use rookery_common::protocol::ProblemCode;
 
     use super::*;
     use crate::testing;
-    use crate::testing::server::{Answer, Server};
 
     #[tokio::test]
     async fn exports_that_always_fail_hold_nothing_up() {

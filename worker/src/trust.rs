@@ -181,10 +181,10 @@ impl Trust {
 
 #[cfg(test)]
 mod tests {
-    use rookery_common::protocol::API_PREFIX;
+    use std::sync::{Arc, Mutex};
+
+    use rookery_client::testing::{Answer, Server};
     use rookery_common::signing::{RunKeyInfo, SigningKey};
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
 
     use super::*;
 
@@ -209,32 +209,20 @@ mod tests {
     }
 
     /// A coordinator that tells this history of its run's keys, at one address for a whole test.
-    struct Server {
+    struct Coordinator {
         client: Client,
-        told: std::sync::Arc<std::sync::Mutex<Vec<RunKeyInfo>>>,
+        told: Arc<Mutex<Vec<RunKeyInfo>>>,
     }
 
-    impl Server {
+    impl Coordinator {
         async fn start() -> Self {
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let address = format!("http://{}", listener.local_addr().unwrap());
-            let told = std::sync::Arc::<std::sync::Mutex<Vec<RunKeyInfo>>>::default();
-            let answers = told.clone();
-            tokio::spawn(async move {
-                while let Ok((mut stream, _)) = listener.accept().await {
-                    let mut request = [0; 4096];
-                    let length = stream.read(&mut request).await.unwrap();
-                    let request = String::from_utf8_lossy(&request[..length]).into_owned();
-                    assert!(request.starts_with(&format!("GET {API_PREFIX}/runs/main/keys ")));
-                    let body = serde_json::to_string(&*answers.lock().unwrap()).unwrap();
-                    let answer = format!(
-                        "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
-                        body.len()
-                    );
-                    drop(stream.write_all(answer.as_bytes()).await);
-                }
+            let told = Arc::<Mutex<Vec<RunKeyInfo>>>::default();
+            let answers = Arc::clone(&told);
+            let server = Server::start(move |request| {
+                assert_eq!(request.call(), "GET runs/main/keys");
+                Answer::json(&*answers.lock().unwrap())
             });
-            let client = Client::new(address.parse().unwrap()).unwrap();
+            let client = Client::new(server.await.url.parse().unwrap()).unwrap();
             Self { client, told }
         }
 
@@ -246,7 +234,7 @@ mod tests {
     async fn ask(
         folder: &Path,
         given: Option<&SigningKey>,
-        server: &Server,
+        server: &Coordinator,
         offered: Option<&SigningKey>,
     ) -> Result<Option<RunKey>, TrustError> {
         let given = given.map(|key| key.public().clone());
@@ -259,7 +247,7 @@ mod tests {
     async fn the_first_key_is_pinned_and_another_or_none_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        let (server, key, thief) = (Server::start().await, make(), make());
+        let (server, key, thief) = (Coordinator::start().await, make(), make());
         assert_eq!(ask(folder, None, &server, None).await.unwrap(), None);
         let pinned = ask(folder, None, &server, Some(&key)).await.unwrap();
         assert_eq!(pinned.as_ref(), Some(key.public()));
@@ -281,7 +269,7 @@ mod tests {
             }
         }
         // Another coordinator's run of the same name is another run.
-        let other = Server::start().await;
+        let other = Coordinator::start().await;
         let pinned = ask(folder, None, &other, Some(&thief)).await.unwrap();
         assert_eq!(pinned.as_ref(), Some(thief.public()));
     }
@@ -301,7 +289,7 @@ mod tests {
     async fn an_endorsed_key_is_followed_and_never_back() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        let (server, first, second) = (Server::start().await, make(), make());
+        let (server, first, second) = (Coordinator::start().await, make(), make());
         ask(folder, None, &server, Some(&first)).await.unwrap();
         server.tell(history(&[&first, &second]));
         let followed = ask(folder, None, &server, Some(&second)).await.unwrap();
@@ -315,7 +303,7 @@ mod tests {
     async fn a_key_that_was_given_wins_over_the_pinned_one() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
-        let (server, lost, new) = (Server::start().await, make(), make());
+        let (server, lost, new) = (Coordinator::start().await, make(), make());
         ask(folder, None, &server, Some(&lost)).await.unwrap();
         server.tell(history(&[&new]));
         assert!(ask(folder, None, &server, Some(&new)).await.is_err());

@@ -20,6 +20,8 @@ mod network;
 pub mod proxy;
 mod redirect;
 pub mod retry;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod token;
 
 pub use address::{Server, candidates};

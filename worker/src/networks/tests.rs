@@ -1,141 +1,75 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rookery_backend_cpu::CpuBackend;
+use rookery_client::testing::{Answer, Request, Server};
 use rookery_common::ids::NetworkNumber;
 use rookery_common::network::{NetworkSpec, program_file};
-use rookery_common::protocol::{Problem, ProblemCode};
+use rookery_common::protocol::ProblemCode;
 use rookery_common::signing::SigningKey;
 use rookery_engine::Precision;
 use rookery_model::Weights;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::device_pool::DevicePool;
 
 /// How the test's server answers one request.
 #[derive(Debug, Clone)]
-enum Answer {
+enum Reply {
     /// As a coordinator does, ranges too.
     Good,
     /// As a coordinator does, but the connection breaks after this number of bytes of the body.
     CutAfter(usize),
-    /// The whole file, whatever range was asked for.
-    Whole,
-    /// Other bytes of the right length.
-    Wrong,
-    /// More bytes than there should be, without saying how many.
-    TooLong,
-    /// A captive portal's page, without saying how long it is.
-    Page,
-    /// This number of bytes that are no network.
-    Bytes(usize),
     /// The rest from another byte on than was asked for.
     OtherRest,
-    /// This status and no body.
-    Status(u16),
-    /// A coordinator's word that there is no such network.
-    NotFound,
-    /// The file is at this address.
-    Elsewhere(String),
+    /// The same to every request.
+    Always(Answer),
 }
 
-/// A server that gives one file, and what it was asked for.
-struct Server {
-    address: String,
-    requests: Arc<std::sync::Mutex<Vec<String>>>,
-}
+impl Reply {
+    /// The whole of these bytes, whatever range was asked for.
+    fn whole(bytes: Vec<u8>) -> Self {
+        Self::Always(Answer::new(200, bytes))
+    }
 
-impl Server {
-    /// Answers one request after the other as told, the last way for ever.
-    async fn start(file: Vec<u8>, answers: Vec<Answer>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
-        let requests = Arc::new(std::sync::Mutex::new(Vec::new()));
-        let log = Arc::clone(&requests);
-        tokio::spawn(async move {
-            let count = AtomicUsize::new(0);
-            while let Ok((stream, _)) = listener.accept().await {
-                let number = count.fetch_add(1, Ordering::Relaxed);
-                let answer = answers[number.min(answers.len() - 1)].clone();
-                let request = respond(stream, &file, &answer).await;
-                log.lock().unwrap().push(request);
+    /// This body, without saying how long it is.
+    fn endless(body: impl Into<Vec<u8>>, kind: &str) -> Self {
+        Self::Always(Answer {
+            length: None,
+            ..Answer::new(200, body).with("content-type", kind)
+        })
+    }
+
+    fn answer(&self, request: &Request, file: &[u8]) -> Answer {
+        let rest = |from: usize| {
+            let range = format!("bytes {from}-{}/{}", file.len() - 1, file.len());
+            Answer::new(206, &file[from..]).with("content-range", range)
+        };
+        let good = || range_of(request).map_or_else(|| Answer::new(200, file), rest);
+        match self {
+            Self::Good => good(),
+            Self::CutAfter(length) => {
+                let mut answer = good();
+                answer.body.truncate(*length);
+                answer
             }
-        });
-        Self { address, requests }
-    }
-
-    fn client(&self) -> Client {
-        Client::new(self.address.parse().unwrap()).unwrap()
-    }
-
-    fn ranges(&self) -> Vec<Option<usize>> {
-        self.requests
-            .lock()
-            .unwrap()
-            .iter()
-            .map(|request| range_of(request))
-            .collect()
+            Self::OtherRest => rest(10),
+            Self::Always(answer) => answer.clone(),
+        }
     }
 }
 
-fn range_of(request: &str) -> Option<usize> {
-    let request = request.to_lowercase();
-    let line = request
-        .lines()
-        .find_map(|line| line.strip_prefix("range: bytes="))?;
-    line.trim_end_matches('-').parse().ok()
+/// The first byte that is asked for, where it is not that of the file.
+fn range_of(request: &Request) -> Option<usize> {
+    let range = request.header("range")?.strip_prefix("bytes=")?;
+    range.trim_end_matches('-').parse().ok()
 }
 
-async fn respond(mut stream: TcpStream, file: &[u8], answer: &Answer) -> String {
-    let mut request = Vec::new();
-    while !request.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        if stream.read(&mut byte).await.unwrap_or(0) == 0 {
-            break;
-        }
-        request.push(byte[0]);
-    }
-    let request = String::from_utf8(request).unwrap();
-    let (status, from, mut body) = match (answer, range_of(&request)) {
-        (Answer::Status(status), _) => (*status, 0, Vec::new()),
-        (Answer::NotFound, _) => {
-            let problem = Problem::new(ProblemCode::NotFound, "in a test");
-            (404, 0, serde_json::to_vec(&problem).unwrap())
-        }
-        (Answer::Elsewhere(_), _) => (307, 0, Vec::new()),
-        (Answer::Wrong, _) => (200, 0, vec![7; file.len()]),
-        (Answer::TooLong, _) => (200, 0, vec![7; file.len() + 1]),
-        (Answer::Page, _) => (200, 0, b"<html>please log in</html>".to_vec()),
-        (Answer::Bytes(length), _) => (200, 0, vec![7; *length]),
-        (Answer::OtherRest, _) => (206, 10, file[10..].to_vec()),
-        (Answer::Whole, _) | (_, None) => (200, 0, file.to_vec()),
-        (_, Some(from)) => (206, from, file[from..].to_vec()),
-    };
-    let mut head = format!("HTTP/1.1 {status} X\r\n");
-    match answer {
-        Answer::TooLong => {}
-        Answer::Page => head += "Content-Type: text/html; charset=utf-8\r\n",
-        _ => head += &format!("Content-Length: {}\r\n", body.len()),
-    }
-    if status == 206 {
-        head += &format!(
-            "Content-Range: bytes {from}-{}/{}\r\n",
-            file.len() - 1,
-            file.len()
-        );
-    }
-    if let Answer::Elsewhere(address) = answer {
-        head += &format!("Location: {address}\r\n");
-    }
-    head += "Connection: close\r\n\r\n";
-    if let Answer::CutAfter(length) = answer {
-        body.truncate(*length);
-    }
-    drop(stream.write_all(head.as_bytes()).await);
-    drop(stream.write_all(&body).await);
-    drop(stream.shutdown().await);
-    request
+fn ranges(server: &Server) -> Vec<Option<usize>> {
+    server.requests().iter().map(range_of).collect()
+}
+
+fn client(server: &Server) -> Client {
+    Client::new(server.url.parse().unwrap()).unwrap()
 }
 
 struct Fixture {
@@ -174,8 +108,24 @@ impl Fixture {
         NetworkCache::open(self.folder.path().to_owned(), trial).unwrap()
     }
 
-    async fn server(&self, answers: &[Answer]) -> Server {
-        Server::start(self.bytes.clone(), answers.to_vec()).await
+    /// A server that gives the file, and replies to one request after the other so, the last way for ever.
+    async fn server(&self, replies: &[Reply]) -> Server {
+        let (file, replies) = (self.bytes.clone(), replies.to_vec());
+        let count = AtomicUsize::new(0);
+        Server::start(move |request| {
+            let number = count.fetch_add(1, Ordering::Relaxed);
+            replies[number.min(replies.len() - 1)].answer(request, &file)
+        })
+        .await
+    }
+
+    /// What the cache says of the network, for which it may ask the server.
+    async fn get(
+        &self,
+        cache: &Arc<NetworkCache>,
+        server: &Server,
+    ) -> Result<NetworkFile, NetworkError> {
+        cache.get(&client(server), &self.network, None).await
     }
 
     fn files(&self) -> Vec<String> {
@@ -189,160 +139,127 @@ impl Fixture {
 #[tokio::test]
 async fn a_network_is_fetched_once_and_checked_again_after_a_restart() {
     let fixture = Fixture::new();
-    let server = fixture.server(&[Answer::Good]).await;
+    let server = fixture.server(&[Reply::Good]).await;
     let cache = fixture.cache();
-    let file = cache
-        .get(&server.client(), &fixture.network, None)
-        .await
-        .unwrap();
+    let file = fixture.get(&cache, &server).await.unwrap();
     assert_eq!(std::fs::read(&file.path).unwrap(), fixture.bytes);
-    assert_eq!(
-        cache
-            .get(&server.client(), &fixture.network, None)
-            .await
-            .unwrap(),
-        file
-    );
-    assert_eq!(
-        fixture
-            .cache()
-            .get(&server.client(), &fixture.network, None)
-            .await
-            .unwrap(),
-        file
-    );
-    assert_eq!(server.ranges(), [None]);
+    assert_eq!(fixture.get(&cache, &server).await.unwrap(), file);
+    assert_eq!(fixture.get(&fixture.cache(), &server).await.unwrap(), file);
+    assert_eq!(ranges(&server), [None]);
     std::fs::write(&file.path, b"bit rot").unwrap();
-    fixture
-        .cache()
-        .get(&server.client(), &fixture.network, None)
-        .await
-        .unwrap();
+    fixture.get(&fixture.cache(), &server).await.unwrap();
     assert_eq!(std::fs::read(&file.path).unwrap(), fixture.bytes);
-    assert_eq!(server.ranges().len(), 2);
+    assert_eq!(ranges(&server).len(), 2);
 }
 
 #[tokio::test]
 async fn a_folder_that_somebody_has_removed_is_made_again() {
     let fixture = Fixture::new();
-    let server = fixture.server(&[Answer::Good]).await;
+    let server = fixture.server(&[Reply::Good]).await;
     let cache = fixture.cache();
     for _ in 0..2 {
         cache.remove_old(&[fixture.network.hash]).unwrap();
-        let got = cache.get(&server.client(), &fixture.network, None).await;
+        let got = fixture.get(&cache, &server).await;
         assert_eq!(std::fs::read(got.unwrap().path).unwrap(), fixture.bytes);
         std::fs::remove_dir_all(fixture.folder.path()).unwrap();
     }
-    assert_eq!(server.ranges(), [None, None]);
+    assert_eq!(ranges(&server), [None, None]);
 }
 
 #[tokio::test]
 async fn a_program_is_named_by_its_file_and_needs_no_trial() {
     let program = Program::alpha_beta(2);
     let fixture = Fixture::of(program_file(program).unwrap());
-    let server = fixture.server(&[Answer::Good]).await;
+    let server = fixture.server(&[Reply::Good]).await;
     let cache = fixture.cache();
     // Fetched, known, and found after a restart.
     for cache in [&cache, &cache, &fixture.cache()] {
-        let file = cache.get(&server.client(), &fixture.network, None).await;
+        let file = fixture.get(cache, &server).await;
         assert_eq!(file.unwrap().contents, Contents::Program(program));
     }
-    assert_eq!(server.ranges(), [None]);
+    assert_eq!(ranges(&server), [None]);
 }
 
 #[tokio::test]
 async fn a_broken_download_goes_on_where_it_ended() {
     let fixture = Fixture::new();
     let server = fixture
-        .server(&[Answer::CutAfter(1000), Answer::CutAfter(500), Answer::Good])
+        .server(&[Reply::CutAfter(1000), Reply::CutAfter(500), Reply::Good])
         .await;
     let cache = fixture.cache();
     for _ in 0..2 {
-        let error = cache
-            .get(&server.client(), &fixture.network, None)
-            .await
-            .unwrap_err();
+        let error = fixture.get(&cache, &server).await.unwrap_err();
         assert!(error.may_pass(), "{error}");
     }
-    cache
-        .get(&server.client(), &fixture.network, None)
-        .await
-        .unwrap();
-    assert_eq!(server.ranges(), [None, Some(1000), Some(1500)]);
+    fixture.get(&cache, &server).await.unwrap();
+    assert_eq!(ranges(&server), [None, Some(1000), Some(1500)]);
 }
 
 #[tokio::test]
 async fn the_store_that_a_coordinator_sends_us_to_gets_the_range_and_no_token() {
     let fixture = Fixture::new();
-    let store = fixture
-        .server(&[Answer::CutAfter(1000), Answer::Good])
-        .await;
-    let signed = format!("{}/bucket/network?signature=1", store.address);
-    let coordinator = fixture.server(&[Answer::Elsewhere(signed)]).await;
+    let store = fixture.server(&[Reply::CutAfter(1000), Reply::Good]).await;
+    let signed = format!("{}/bucket/network?signature=1", store.url);
+    let elsewhere = Answer::new(307, "").with("location", signed);
+    let coordinator = Server::answering(vec![elsewhere]).await;
     let token = crate::api::Token::parse("rk_secret").unwrap();
-    let client = coordinator.client().with_token(token);
+    let client = client(&coordinator).with_token(token);
     let cache = fixture.cache();
     cache
         .get(&client, &fixture.network, None)
         .await
         .unwrap_err();
     cache.get(&client, &fixture.network, None).await.unwrap();
-    assert_eq!(store.ranges(), [None, Some(1000)]);
-    let lower = |server: &Server| server.requests.lock().unwrap().concat().to_lowercase();
-    assert!(lower(&coordinator).contains("authorization: bearer rk_secret"));
-    let seen = lower(&store);
-    assert!(!seen.contains("authorization") && !seen.contains("rk_secret"));
-    assert!(seen.contains("get /bucket/network?signature=1"));
+    assert_eq!(ranges(&store), [None, Some(1000)]);
+    let asked = &coordinator.requests()[0];
+    assert_eq!(asked.header("authorization"), Some("Bearer rk_secret"));
+    for seen in store.requests() {
+        assert_eq!(seen.line, "GET /bucket/network?signature=1");
+        assert!(!format!("{seen:?}").contains("rk_secret"), "{seen:?}");
+        assert_eq!(seen.header("authorization"), None);
+    }
 }
 
 #[tokio::test]
 async fn a_server_without_ranges_gives_the_whole_file() {
     let fixture = Fixture::new();
     let server = fixture
-        .server(&[Answer::CutAfter(1000), Answer::Whole])
+        .server(&[Reply::CutAfter(1000), Reply::whole(fixture.bytes.clone())])
         .await;
     let cache = fixture.cache();
-    cache
-        .get(&server.client(), &fixture.network, None)
-        .await
-        .unwrap_err();
-    cache
-        .get(&server.client(), &fixture.network, None)
-        .await
-        .unwrap();
+    fixture.get(&cache, &server).await.unwrap_err();
+    fixture.get(&cache, &server).await.unwrap();
     let refused = Fixture::new();
-    let answers = [Answer::CutAfter(1000), Answer::Status(416), Answer::Good];
+    let answers = [
+        Reply::CutAfter(1000),
+        Reply::Always(Answer::new(416, "")),
+        Reply::Good,
+    ];
     let server = refused.server(&answers).await;
     let cache = refused.cache();
-    cache
-        .get(&server.client(), &refused.network, None)
-        .await
-        .unwrap_err();
-    cache
-        .get(&server.client(), &refused.network, None)
-        .await
-        .unwrap();
-    assert_eq!(server.ranges(), [None, Some(1000), None]);
+    refused.get(&cache, &server).await.unwrap_err();
+    refused.get(&cache, &server).await.unwrap();
+    assert_eq!(ranges(&server), [None, Some(1000), None]);
 }
 
 #[tokio::test]
 async fn what_is_not_from_a_coordinator_costs_nothing_of_what_has_arrived() {
     let fixture = Fixture::new();
     let strange = [
-        Answer::Page,
-        Answer::Bytes(500),
-        Answer::Bytes(fixture.bytes.len() + 1),
-        Answer::OtherRest,
+        Reply::endless("<html>please log in</html>", "text/html; charset=utf-8"),
+        Reply::whole(vec![7; 500]),
+        Reply::whole(vec![7; fixture.bytes.len() + 1]),
+        Reply::OtherRest,
     ];
-    let mut answers = vec![Answer::CutAfter(1000)];
+    let mut answers = vec![Reply::CutAfter(1000)];
     answers.extend(strange.iter().cloned());
-    answers.push(Answer::Good);
+    answers.push(Reply::Good);
     let server = fixture.server(&answers).await;
     let cache = fixture.cache();
-    let cut = cache.get(&server.client(), &fixture.network, None).await;
+    let cut = fixture.get(&cache, &server).await;
     cut.unwrap_err();
     for answer in &strange {
-        let got = cache.get(&server.client(), &fixture.network, None).await;
+        let got = fixture.get(&cache, &server).await;
         let error = got.unwrap_err();
         assert!(error.may_pass(), "{answer:?}: {error}");
         let text = error.to_string();
@@ -352,25 +269,22 @@ async fn what_is_not_from_a_coordinator_costs_nothing_of_what_has_arrived() {
             "{answer:?}: {text}"
         );
     }
-    let got = cache.get(&server.client(), &fixture.network, None).await;
+    let got = fixture.get(&cache, &server).await;
     assert_eq!(std::fs::read(got.unwrap().path).unwrap(), fixture.bytes);
-    assert_eq!(server.ranges()[1..], [Some(1000); 5]);
+    assert_eq!(ranges(&server)[1..], [Some(1000); 5]);
 }
 
 #[tokio::test]
 async fn wrong_bytes_are_refused_and_removed() {
     let fixture = Fixture::new();
-    let server = fixture.server(&[Answer::Wrong, Answer::TooLong]).await;
+    let length = fixture.bytes.len();
+    let wrong = Reply::whole(vec![7; length]);
+    let too_long = Reply::endless(vec![7; length + 1], "application/octet-stream");
+    let server = fixture.server(&[wrong, too_long]).await;
     let cache = fixture.cache();
-    let error = cache
-        .get(&server.client(), &fixture.network, None)
-        .await
-        .unwrap_err();
+    let error = fixture.get(&cache, &server).await.unwrap_err();
     assert!(matches!(error, NetworkError::Hash { .. }), "{error}");
-    let error = cache
-        .get(&server.client(), &fixture.network, None)
-        .await
-        .unwrap_err();
+    let error = fixture.get(&cache, &server).await.unwrap_err();
     assert!(matches!(error, NetworkError::Long { .. }), "{error}");
     assert!(fixture.files().is_empty(), "{:?}", fixture.files());
 }
@@ -387,7 +301,7 @@ fn signed(network: &NetworkRef, key: &SigningKey, bytes: &[u8]) -> NetworkRef {
 #[tokio::test]
 async fn only_networks_that_the_runs_key_signed_are_used() {
     let fixture = Fixture::new();
-    let server = fixture.server(&[Answer::Good]).await;
+    let server = fixture.server(&[Reply::Good]).await;
     let (key, other) = (
         SigningKey::generate().unwrap(),
         SigningKey::generate().unwrap(),
@@ -396,7 +310,7 @@ async fn only_networks_that_the_runs_key_signed_are_used() {
     let cache = fixture.cache();
     let get = async |cache: &Arc<NetworkCache>, network: &NetworkRef| {
         cache
-            .get(&server.client(), network, Some(key.public()))
+            .get(&client(&server), network, Some(key.public()))
             .await
     };
     for (exchanged, what) in [
@@ -422,10 +336,7 @@ async fn only_networks_that_the_runs_key_signed_are_used() {
     // One that lies here from before the run had a key needs its signature as well.
     let unsigned = Fixture::new();
     let cache = unsigned.cache();
-    cache
-        .get(&server.client(), &unsigned.network, None)
-        .await
-        .unwrap();
+    unsigned.get(&cache, &server).await.unwrap();
     for cache in [cache, unsigned.cache()] {
         assert!(get(&cache, &unsigned.network).await.is_err());
         let forged = signed(&unsigned.network, &other, &unsigned.bytes);
@@ -437,12 +348,8 @@ async fn only_networks_that_the_runs_key_signed_are_used() {
 #[tokio::test]
 async fn a_file_that_is_no_network_is_refused_for_good() {
     let fixture = Fixture::of(b"these bytes are no network".to_vec());
-    let server = fixture.server(&[Answer::Good]).await;
-    let error = fixture
-        .cache()
-        .get(&server.client(), &fixture.network, None)
-        .await
-        .unwrap_err();
+    let server = fixture.server(&[Reply::Good]).await;
+    let error = fixture.get(&fixture.cache(), &server).await.unwrap_err();
     assert!(
         matches!(error, NetworkError::Unusable { .. }) && !error.may_pass(),
         "{error}"
@@ -458,25 +365,23 @@ async fn a_network_that_this_machine_cannot_compute_is_fetched_once() {
     // Every number is finite, also where normalisations are multiplied in, and no layer's output is.
     numbers.fill(1e20_f32.to_le_bytes());
     let fixture = Fixture::of(bytes);
-    let server = fixture.server(&[Answer::Good]).await;
+    let server = fixture.server(&[Reply::Good]).await;
     let cache = fixture.cache();
     for cache in [&cache, &cache, &fixture.cache()] {
-        let got = cache.get(&server.client(), &fixture.network, None).await;
+        let got = fixture.get(cache, &server).await;
         let error = got.unwrap_err();
         assert!(matches!(error, NetworkError::Trial { .. }), "{error}");
     }
-    assert_eq!(server.ranges(), [None]);
+    assert_eq!(ranges(&server), [None]);
 }
 
 #[tokio::test]
 async fn absurd_sizes_and_missing_networks_are_not_waited_for() {
     let fixture = Fixture::new();
-    let server = fixture.server(&[Answer::NotFound]).await;
-    let error = fixture
-        .cache()
-        .get(&server.client(), &fixture.network, None)
-        .await
-        .unwrap_err();
+    let server = fixture
+        .server(&[Reply::Always(Answer::problem(ProblemCode::NotFound))])
+        .await;
+    let error = fixture.get(&fixture.cache(), &server).await.unwrap_err();
     assert!(!error.may_pass(), "{error}");
     for bytes in [0, u64::MAX] {
         let network = NetworkRef {
@@ -485,7 +390,7 @@ async fn absurd_sizes_and_missing_networks_are_not_waited_for() {
         };
         let error = fixture
             .cache()
-            .get(&server.client(), &network, None)
+            .get(&client(&server), &network, None)
             .await
             .unwrap_err();
         assert!(matches!(error, NetworkError::Size { .. }), "{error}");

@@ -270,16 +270,17 @@ mod tests {
     use std::fs::{File, FileTimes};
     use std::time::SystemTime;
 
+    use rookery_client::testing::Answer;
     use rookery_common::ids::ContentHash;
     use rookery_common::protocol::ProblemCode;
 
-    use super::super::testing::{Fixture, problem};
+    use super::super::testing::Fixture;
     use super::*;
 
     /// Its network was checked long ago, and is read when a thread has room for it.
     #[tokio::test]
     async fn the_network_of_a_job_that_waits_is_kept_while_others_are_fetched() {
-        let fixture = Fixture::new(|_| problem(ProblemCode::NotFound)).await;
+        let fixture = Fixture::new(|_| Answer::problem(ProblemCode::NotFound)).await;
         let (waiting, mut next) = (crate::spool::testing::job(1), crate::spool::testing::job(2));
         fixture.begin(&waiting, 0).await;
         let file = |hash: ContentHash| {

@@ -138,10 +138,11 @@ async fn is_taken(
 mod tests {
     use std::future::{pending, ready};
 
+    use rookery_client::testing::Answer;
     use rookery_common::protocol::ProblemCode;
     use rookery_common::protocol::jobs::HeartbeatReply;
 
-    use super::super::testing::{Fixture, answer, problem};
+    use super::super::testing::Fixture;
     use super::*;
     use crate::api::ApiError;
 
@@ -152,7 +153,10 @@ mod tests {
             instruction: Instruction::Abandon,
             notices: Vec::new(),
         };
-        for answer in [answer(&abandon), problem(ProblemCode::LeaseEnded)] {
+        for answer in [
+            Answer::json(&abandon),
+            Answer::problem(ProblemCode::LeaseEnded),
+        ] {
             let fixture = Fixture::new(move |_| answer.clone()).await;
             let mut job = crate::spool::testing::job(1);
             job.heartbeat_seconds = 1;

@@ -288,11 +288,9 @@ mod tests {
     use std::time::Duration;
 
     use rookery_client::RetryPolicy;
+    use rookery_client::testing::Answer;
     use rookery_common::ids::UserId;
-    use rookery_common::protocol::Problem;
     use rookery_common::text::is_plain;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
 
     use super::*;
     use crate::shutdown::Shutdown;
@@ -300,20 +298,8 @@ mod tests {
     /// What becomes of an attempt that is answered by these problems, one after the other, and
     /// whether it is a second one.
     async fn tried(problems: &[ProblemCode]) -> (CallError, bool) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let server: Server = format!("http://{}", listener.local_addr().unwrap())
-            .parse()
-            .unwrap();
-        let answers: Vec<String> = problems.iter().map(|code| answer(*code)).collect();
-        tokio::spawn(async move {
-            for answer in answers {
-                let (mut call, _) = listener.accept().await.unwrap();
-                call.read_u8().await.unwrap();
-                call.write_all(answer.as_bytes()).await.unwrap();
-                // Until the client has closed the connection.
-                let _ = tokio::io::copy(&mut call, &mut tokio::io::sink()).await;
-            }
-        });
+        let answers = problems.iter().map(|code| Answer::problem(*code));
+        let server = rookery_client::testing::Server::answering(answers.collect()).await;
         let quick = Duration::from_millis(1);
         let policy = RetryPolicy {
             first: quick,
@@ -330,24 +316,13 @@ mod tests {
             marker: PathBuf::new(),
             before: Before::Nothing,
         };
-        let client = Client::new(server).unwrap();
+        let client = Client::new(server.url.parse().unwrap()).unwrap();
         let error = attempt.call(&client, &retry, "ann").await.unwrap_err();
         let second = match &error {
             CallError::Fatal(error) => attempt.is_second(error),
             other => panic!("{other}"),
         };
         (error, second)
-    }
-
-    fn answer(code: ProblemCode) -> String {
-        let problem = Problem::new(code, "test");
-        let body = serde_json::to_string(&problem).unwrap();
-        format!(
-            "HTTP/1.1 {} X\r\nconnection: close\r\ncontent-type: application/problem+json\r\n\
-             content-length: {}\r\n\r\n{body}",
-            problem.status,
-            body.len()
-        )
     }
 
     /// A registration that was done, and whose answer said that it may not have been: the name is

@@ -191,15 +191,16 @@ fn warn_of_refusal(error: &ApiError, file: &Path) {
 mod tests {
     use std::sync::OnceLock;
 
+    use rookery_client::testing::Answer;
     use rookery_common::protocol::Problem;
 
-    use super::super::testing::{Fixture, answer, problem};
+    use super::super::testing::Fixture;
     use super::*;
 
     #[tokio::test]
     async fn a_chunk_whose_answer_cannot_be_noted_holds_up_no_other() {
         for phase in [Phase::Running, Phase::Stopping] {
-            let receipt = answer(&ChunkReceipt {
+            let receipt = Answer::json(&ChunkReceipt {
                 hash: ContentHash::of(b"chunk"),
                 sequence: 1,
                 games: 1,
@@ -208,8 +209,8 @@ mod tests {
             });
             let first = OnceLock::new();
             let mut fixture = Fixture::new(move |request| {
-                if first.get_or_init(|| request.to_owned()) == request {
-                    problem(ProblemCode::ChunkRefused)
+                if *first.get_or_init(|| request.line.clone()) == request.line {
+                    Answer::problem(ProblemCode::ChunkRefused)
                 } else {
                     receipt.clone()
                 }

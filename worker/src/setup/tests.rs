@@ -3,11 +3,11 @@
 use std::io::Cursor;
 use std::sync::{Arc, Mutex};
 
+use rookery_client::testing::{Answer, Request, Server};
 use rookery_common::ids::UserId;
 use rookery_common::protocol::Problem;
 use rookery_common::protocol::people::{NewToken, NewUser, Scope};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use super::dialog::Mode;
 use super::*;
@@ -32,65 +32,37 @@ struct Coordinator {
 
 impl Coordinator {
     async fn start(registration: Registration) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let users = Arc::new(Mutex::new(Vec::new()));
         let names = Arc::clone(&users);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, registration, Arc::clone(&names)));
-            }
-        });
+        let server = Server::start(move |request| answer(request, registration, &names)).await;
+        let address = server.url.strip_prefix("http://").unwrap().to_owned();
         Self { address, users }
     }
 }
 
-async fn serve(mut stream: TcpStream, registration: Registration, users: Arc<Mutex<Vec<String>>>) {
-    let mut request = Vec::new();
-    while !request.ends_with(b"\r\n\r\n") {
-        // What speaks TLS to it goes away.
-        let Ok(byte) = stream.read_u8().await else {
-            return;
-        };
-        request.push(byte);
-        if !request[0].is_ascii_uppercase() {
-            return;
-        }
-    }
-    let head = String::from_utf8(request).unwrap().to_ascii_lowercase();
-    let length = head.split("content-length: ").nth(1);
-    let length = length.map_or(0, |rest| rest.split('\r').next().unwrap().parse().unwrap());
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await.unwrap();
-    let problem = |code: ProblemCode| {
-        let problem = Problem::new(code, "in a test");
-        (problem.status, serde_json::to_string(&problem).unwrap())
-    };
-    let (status, answer) = match head.split(' ').nth(1).unwrap() {
-        "/api/v1/runs" => (200, "[]".to_owned()),
-        "/api/v1/tokens" if head.contains("bearer rk_good") => (200, "[]".to_owned()),
-        "/api/v1/tokens" => problem(ProblemCode::Unauthorized),
-        "/api/v1/users" => {
-            let user: NewUser = serde_json::from_slice(&body).unwrap();
+fn answer(request: &Request, registration: Registration, users: &Mutex<Vec<String>>) -> Answer {
+    let token = request.header("authorization");
+    match request.call().as_str() {
+        "GET runs" => Answer::new(200, "[]"),
+        "GET tokens" if token == Some("Bearer rk_good") => Answer::new(200, "[]"),
+        "GET tokens" => Answer::problem(ProblemCode::Unauthorized),
+        "POST users" => {
+            let user: NewUser = serde_json::from_slice(&request.body).unwrap();
             let invited = user.invitation.as_deref() == Some("ri_good");
             match registration {
-                Registration::Closed => problem(ProblemCode::RegistrationClosed),
-                Registration::Invitation if !invited => problem(ProblemCode::InvitationNeeded),
-                _ if user.name == "bob" => problem(ProblemCode::NameTaken),
-                _ => (
-                    201,
-                    serde_json::to_string(&token_of(&user.name, &users)).unwrap(),
-                ),
+                Registration::Closed => Answer::problem(ProblemCode::RegistrationClosed),
+                Registration::Invitation if !invited => {
+                    Answer::problem(ProblemCode::InvitationNeeded)
+                }
+                _ if user.name == "bob" => Answer::problem(ProblemCode::NameTaken),
+                _ => Answer {
+                    status: 201,
+                    ..Answer::json(&token_of(&user.name, users))
+                },
             }
         }
-        _ => problem(ProblemCode::NotFound),
-    };
-    let length = answer.len();
-    let head = format!(
-        "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
-    );
-    // A client that has gone needs no answer.
-    let _ = stream.write_all((head + &answer).as_bytes()).await;
+        _ => Answer::problem(ProblemCode::NotFound),
+    }
 }
 
 fn token_of(name: &str, users: &Mutex<Vec<String>>) -> NewToken {
@@ -281,7 +253,7 @@ async fn without_anybody_to_ask_the_true_reason_is_an_error_and_nothing_is_writt
 
 #[test]
 fn a_page_of_the_coordinator_is_corrected() {
-    let server: Server = "https://chess.example.org/main".parse().unwrap();
+    let server: crate::api::Server = "https://chess.example.org/main".parse().unwrap();
     let said = |error| no_coordinator(&server, &error);
     let missing = ApiError::Problem {
         problem: Box::new(Problem::new(ProblemCode::NotFound, "nothing here")),

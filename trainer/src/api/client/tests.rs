@@ -1,15 +1,12 @@
 //! Tests of the client against a small server.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-
+use rookery_client::testing::{Answer, Server};
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::NetworkStatus;
 
 use super::*;
-use crate::testing::server::{Answer, Request, Server};
 
 fn client(server: &Server, shutdown: &Shutdown) -> Client {
     let (run, token) = ("main".parse().unwrap(), Token::parse("secret ").unwrap());
@@ -31,81 +28,55 @@ fn row(bytes: &[u8]) -> ChunkRow {
     }
 }
 
-/// A server that gives these answers one after the other, the last for ever, and its log.
-async fn answering(answers: Vec<Answer>) -> (Server, Arc<Mutex<Vec<Request>>>) {
-    let log = Arc::new(Mutex::new(Vec::new()));
-    let (seen, count) = (Arc::clone(&log), AtomicUsize::new(0));
-    let server = Server::start(move |request| {
-        seen.lock().unwrap().push(request);
-        let index = count.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
-        answers[index].clone()
-    });
-    (server.await, log)
-}
-
 #[tokio::test]
 async fn the_store_that_a_coordinator_sends_it_to_gets_no_token() {
-    let (store, seen) = answering(vec![Answer::bytes(b"chunk".to_vec())]).await;
-    let elsewhere = Answer {
-        status: 307,
-        header: Some((
-            "location",
-            format!("{}/bucket/chunk?signature=1", store.url),
-        )),
-        body: Vec::new(),
-    };
-    let (coordinator, asked) = answering(vec![elsewhere]).await;
+    let store = Server::answering(vec![Answer::new(200, "chunk")]).await;
+    let location = format!("{}/bucket/chunk?signature=1", store.url);
+    let elsewhere = Answer::new(307, "").with("location", location);
+    let coordinator = Server::answering(vec![elsewhere]).await;
     let client = client(&coordinator, &Shutdown::default());
     assert_eq!(client.chunk(&row(b"chunk")).await.unwrap(), b"chunk");
-    let authorization = asked.lock().unwrap()[0].authorization.clone();
-    assert_eq!(authorization.as_deref(), Some("Bearer secret"));
-    let seen = seen.lock().unwrap();
-    assert_eq!(seen[0].line, "GET /bucket/chunk?signature=1");
-    assert_eq!(seen[0].authorization, None);
+    let asked = &coordinator.requests()[0];
+    assert_eq!(asked.header("authorization"), Some("Bearer secret"));
+    let seen = &store.requests()[0];
+    assert_eq!(seen.line, "GET /bucket/chunk?signature=1");
+    assert_eq!(seen.header("authorization"), None);
 }
 
 #[tokio::test]
 async fn it_tries_again_until_the_whole_file_has_come() {
-    let damaged = Answer::bytes(b"chuNk".to_vec());
+    let damaged = Answer::new(200, "chuNk");
     let away = Answer::problem(ProblemCode::Unavailable);
-    let proxy = Answer {
-        status: 502,
-        header: None,
-        body: b"<html>bad gateway".to_vec(),
-    };
-    let good = Answer::bytes(b"chunk".to_vec());
-    let (server, log) = answering(vec![damaged, away, proxy, good]).await;
+    let proxy = Answer::new(502, "<html>bad gateway");
+    let good = Answer::new(200, "chunk");
+    let server = Server::answering(vec![damaged, away, proxy, good]).await;
     let client = client(&server, &Shutdown::default());
     assert_eq!(client.chunk(&row(b"chunk")).await.unwrap(), b"chunk");
-    let log = log.lock().unwrap();
+    let log = server.requests();
     assert_eq!(log.len(), 4);
     let expected = format!("GET /api/v1/chunks/{}?run=main", ContentHash::of(b"chunk"));
     assert_eq!(log[3].line, expected);
-    assert_eq!(log[3].authorization.as_deref(), Some("Bearer secret"));
+    assert_eq!(log[3].header("authorization"), Some("Bearer secret"));
 }
 
 #[tokio::test]
 async fn a_lost_chunk_is_given_up_and_a_store_that_is_away_is_not() {
-    let damaged = Answer::bytes(b"chuNk".to_vec());
-    let elsewhere = Answer {
-        status: 404,
-        header: None,
-        body: b"<Error><Code>NoSuchKey</Code></Error>".to_vec(),
-    };
+    let damaged = Answer::new(200, "chuNk");
+    let elsewhere = Answer::new(404, "<Error><Code>NoSuchKey</Code></Error>");
     for lost in [Answer::problem(ProblemCode::Internal), damaged, elsewhere] {
-        let (server, log) = answering(vec![lost]).await;
+        let server = Server::answering(vec![lost]).await;
         let client = client(&server, &Shutdown::default());
         let error = client.chunk(&row(b"chunk")).await.unwrap_err();
         assert!(
             matches!(error, CallError::RetriesExhausted { .. }),
             "{error}"
         );
-        assert_eq!(log.lock().unwrap().len(), CHUNK_TRIES as usize);
+        assert_eq!(server.requests().len(), CHUNK_TRIES as usize);
     }
     let away = Answer::problem(ProblemCode::Unavailable);
     let mut answers = vec![away; 2 * CHUNK_TRIES as usize];
-    answers.push(Answer::bytes(b"chunk".to_vec()));
-    let (server, _) = answering(answers).await;
+    answers.push(Answer::new(200, "chunk"));
+    let server = Server::answering(answers).await;
     let client = client(&server, &Shutdown::default());
     assert_eq!(client.chunk(&row(b"chunk")).await.unwrap(), b"chunk");
 }
@@ -119,7 +90,7 @@ async fn an_anchor_is_submitted_with_its_elo_if_it_has_one() {
         gate: None,
         duplicate: false,
     };
-    let (server, log) = answering(vec![Answer::json(&receipt)]).await;
+    let server = Server::answering(vec![Answer::json(&receipt)]).await;
     let (client, name) = (
         client(&server, &Shutdown::default()),
         "maia-1100".parse().unwrap(),
@@ -129,7 +100,7 @@ async fn an_anchor_is_submitted_with_its_elo_if_it_has_one() {
         let sent = client.submit_anchor(vec![1], &name, elo).await;
         assert_eq!(sent.unwrap(), receipt);
     }
-    let asked = log.lock().unwrap();
+    let asked = server.requests();
     let queries: Vec<_> = asked
         .iter()
         .map(|request| request.line.split_once('?').unwrap().1)
@@ -145,20 +116,20 @@ async fn a_refusal_for_good_is_not_tried_again() {
         (ProblemCode::Unauthorized, Remedy::Stop),
         (ProblemCode::NetworkRefused, Remedy::Drop),
     ] {
-        let (server, log) = answering(vec![Answer::problem(code)]).await;
+        let server = Server::answering(vec![Answer::problem(code)]).await;
         let error = client(&server, &Shutdown::default())
             .submit(vec![1])
             .await
             .unwrap_err();
         assert_eq!(error.remedy(), remedy);
         assert!(matches!(&error, CallError::Api(error) if error.code() == Some(code)));
-        assert_eq!(log.lock().unwrap().len(), 1);
+        assert_eq!(server.requests().len(), 1);
     }
 }
 
 #[tokio::test]
 async fn a_file_larger_than_the_ledger_says_is_refused_at_once() {
-    let (server, _) = answering(vec![Answer::bytes(vec![0; 1000])]).await;
+    let server = Server::answering(vec![Answer::new(200, vec![0; 1000])]).await;
     let mut row = row(&[0; 1000]);
     row.bytes = 999;
     let error = client(&server, &Shutdown::default())
@@ -171,11 +142,8 @@ async fn a_file_larger_than_the_ledger_says_is_refused_at_once() {
 
 #[tokio::test]
 async fn a_newer_coordinators_answer_is_shown_to_the_operator() {
-    let newer = Answer {
-        header: Some(("content-type", "application/json".to_owned())),
-        ..Answer::bytes(b"{}".to_vec())
-    };
-    let (server, _) = answering(vec![newer]).await;
+    let newer = Answer::new(200, "{}").with("content-type", "application/json");
+    let server = Server::answering(vec![newer]).await;
     let error = client(&server, &Shutdown::default()).run().await;
     let text = error.unwrap_err().to_string();
     assert!(text.contains("this version understands"), "{text}");
@@ -183,44 +151,37 @@ async fn a_newer_coordinators_answer_is_shown_to_the_operator() {
 
 #[tokio::test]
 async fn a_page_that_comes_with_success_may_go_away() {
-    let html = ("content-type", "text/html; charset=utf-8".to_owned());
-    let page = Answer {
-        header: Some(html),
-        ..Answer::bytes(b"<html>back in five minutes</html>".to_vec())
-    };
+    let page = Answer::new(200, "<html>back in five minutes</html>")
+        .with("content-type", "text/html; charset=utf-8");
     // The page is longer than the chunk.
-    let good = Answer::bytes(b"chunk".to_vec());
-    let (server, log) = answering(vec![page.clone(), good]).await;
+    let good = Answer::new(200, "chunk");
+    let server = Server::answering(vec![page.clone(), good]).await;
     let chunk = client(&server, &Shutdown::default())
         .chunk(&row(b"chunk"))
         .await;
     assert_eq!(chunk.unwrap(), b"chunk");
-    assert_eq!(log.lock().unwrap().len(), 2);
-    let text = Answer::bytes(b"please log in".to_vec());
+    assert_eq!(server.requests().len(), 2);
+    let text = Answer::new(200, "please log in");
     let refused = Answer::problem(ProblemCode::NotFound);
-    let (server, log) = answering(vec![page, text, refused]).await;
+    let server = Server::answering(vec![page, text, refused]).await;
     let run = client(&server, &Shutdown::default()).run().await;
     let error = run.unwrap_err();
     assert!(error.is_missing(), "{error}");
-    assert_eq!(log.lock().unwrap().len(), 3);
+    assert_eq!(server.requests().len(), 3);
 }
 
 #[tokio::test]
 async fn a_proxy_that_refuses_may_go_away() {
-    let page = |status| Answer {
-        status,
-        header: Some(("retry-after", "0".to_owned())),
-        body: b"<html>".to_vec(),
-    };
+    let page = |status| Answer::new(status, "<html>").with("retry-after", "0");
     let mut answers: Vec<Answer> = [400, 401, 403, 404, 405, 408, 413, 425, 429]
         .map(page)
         .into();
     let pages = answers.len();
-    answers.push(Answer::bytes(b"chunk".to_vec()));
-    let (server, log) = answering(answers).await;
+    answers.push(Answer::new(200, "chunk"));
+    let server = Server::answering(answers).await;
     let client = client(&server, &Shutdown::default());
     assert_eq!(client.chunk(&row(b"chunk")).await.unwrap(), b"chunk");
-    assert_eq!(log.lock().unwrap().len(), pages + 1);
+    assert_eq!(server.requests().len(), pages + 1);
 }
 
 #[tokio::test]
@@ -229,19 +190,15 @@ async fn a_code_that_is_not_known_is_handled_by_its_status() {
         status,
         ..Answer::problem(ProblemCode::Unknown)
     };
-    let (server, log) = answering(vec![unknown(425), unknown(422)]).await;
+    let server = Server::answering(vec![unknown(425), unknown(422)]).await;
     let error = client(&server, &Shutdown::default()).run().await;
     assert_eq!(error.unwrap_err().remedy(), Remedy::Drop);
-    assert_eq!(log.lock().unwrap().len(), 2);
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[tokio::test]
 async fn stopping_ends_the_attempts() {
-    let wait = Some(("retry-after", "3000".to_owned()));
-    let away = Answer {
-        header: wait,
-        ..Answer::problem(ProblemCode::Unavailable)
-    };
+    let away = Answer::problem(ProblemCode::Unavailable).with("retry-after", "3000");
     let shutdown = Shutdown::default();
     let stop = shutdown.clone();
     let server = Server::start(move |_| {

@@ -1,8 +1,27 @@
 //! The coordinator's ledger is followed: chunks that are held, and a ledger restored from a backup.
 
+use std::path::Path;
+
+use rookery_client::testing::Server;
+
 use super::*;
 use crate::buffer::GameStore;
 use crate::data::{ChunkFolder, ExcludedChunks, HeldOut, Ledger};
+
+fn client(server: &Server) -> Client {
+    let run = "main".parse().unwrap();
+    Client::new(&server.url, None, run, Shutdown::default()).unwrap()
+}
+
+/// What a trainer knows of the ledger in this folder; it takes chunks after this delay.
+fn ledger_sync(folder: &Path, delay: Duration) -> LedgerSync {
+    LedgerSync::new(
+        Ledger::open(&folder.join("ledger.jsonl")).unwrap(),
+        ChunkFolder::new(folder.join("chunks")),
+        ExcludedChunks::open(&folder.join("holds.json")).unwrap(),
+        delay,
+    )
+}
 
 /// The games of a chunk that is held are in no batch; when it is let go, the window is what it was.
 #[tokio::test(flavor = "multi_thread")]
@@ -10,21 +29,12 @@ async fn held_chunks_leave_the_window_and_come_back() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = with_chunks(8);
     let server = coordinator.serve().await;
-    let run = "main".parse().unwrap();
-    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
+    let client = client(&server);
     let here = |name: &str| dir.path().join(name);
     let open = || {
         let store = GameStore::open(here("window")).unwrap();
-        let ledger_sync = LedgerSync::new(
-            Ledger::open(&here("ledger.jsonl")).unwrap(),
-            ChunkFolder::new(here("chunks")),
-            ExcludedChunks::open(&here("holds.json")).unwrap(),
-            Duration::ZERO,
-        );
-        (
-            ledger_sync,
-            ChunkIngest::new(store, 10_000, HeldOut::share(0.0)),
-        )
+        let ingest = ChunkIngest::new(store, 10_000, HeldOut::share(0.0));
+        (ledger_sync(dir.path(), Duration::ZERO), ingest)
     };
     let positions = |ingest: &ChunkIngest| {
         let window = ingest.training().window(u64::MAX);
@@ -71,7 +81,7 @@ async fn held_chunks_leave_the_window_and_come_back() {
     coordinator.hold(2, true);
     ledger_sync.update(&client).await.unwrap();
     drop((ledger_sync, ingest));
-    drop(server);
+    let asked = server.requests().len();
     let (mut ledger_sync, mut ingest) = open();
     let until = ledger_sync.ledger().cursor();
     ledger_sync
@@ -79,6 +89,7 @@ async fn held_chunks_leave_the_window_and_come_back() {
         .await
         .unwrap();
     assert_eq!(positions(&ingest), *without_2);
+    assert_eq!(server.requests().len(), asked);
 }
 
 /// A ledger that comes back from a backup gives the numbers of lost chunks to others.
@@ -87,19 +98,12 @@ async fn a_restored_ledger_is_followed_from_where_it_was_cut() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = with_chunks(8);
     let server = coordinator.serve().await;
-    let run = "main".parse().unwrap();
-    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
+    let client = client(&server);
     let open = |name: &str| {
         let folder = dir.path().join(name);
         std::fs::create_dir_all(&folder).unwrap();
-        let ledger_sync = LedgerSync::new(
-            Ledger::open(&folder.join("ledger.jsonl")).unwrap(),
-            ChunkFolder::new(folder.join("chunks")),
-            ExcludedChunks::open(&folder.join("holds.json")).unwrap(),
-            Duration::ZERO,
-        );
         let ingest = ChunkIngest::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
-        (ledger_sync, ingest)
+        (ledger_sync(&folder, Duration::ZERO), ingest)
     };
     let (mut ledger_sync, mut ingest) = open("old");
     coordinator.hold(2, true);
@@ -194,16 +198,8 @@ async fn a_lost_chunk_is_asked_for_once_until_the_next_start() {
     let coordinator = with_chunks(3);
     coordinator.damage(1);
     let server = coordinator.serve().await;
-    let run = "main".parse().unwrap();
-    let client = Client::new(&server.url, None, run, Shutdown::default())
-        .unwrap()
-        .impatient();
-    let mut ledger_sync = LedgerSync::new(
-        Ledger::open(&dir.path().join("ledger.jsonl")).unwrap(),
-        ChunkFolder::new(dir.path().join("chunks")),
-        ExcludedChunks::open(&dir.path().join("holds.json")).unwrap(),
-        Duration::ZERO,
-    );
+    let client = client(&server).impatient();
+    let mut ledger_sync = ledger_sync(dir.path(), Duration::ZERO);
     let mut ingest = ChunkIngest::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
     ledger_sync.update(&client).await.unwrap();
     ledger_sync.take_new(&client, &mut ingest).await.unwrap();
@@ -226,14 +222,8 @@ async fn games_held_out_are_the_same_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = with_chunks(12);
     let server = coordinator.serve().await;
-    let run = "main".parse().unwrap();
-    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
-    let mut ledger_sync = LedgerSync::new(
-        Ledger::open(&dir.path().join("ledger.jsonl")).unwrap(),
-        ChunkFolder::new(dir.path().join("chunks")),
-        ExcludedChunks::open(&dir.path().join("holds.json")).unwrap(),
-        Duration::ZERO,
-    );
+    let client = client(&server);
+    let mut ledger_sync = ledger_sync(dir.path(), Duration::ZERO);
     let mut ingest = ChunkIngest::new(GameStore::in_memory(), 10, HeldOut::share(0.5));
     ledger_sync.update(&client).await.unwrap();
     ledger_sync.take_new(&client, &mut ingest).await.unwrap();
@@ -264,19 +254,12 @@ async fn chunks_wait_for_audits_before_they_are_taken() {
         coordinator.date(place, now - jiff::SignedDuration::from_mins(age));
     }
     let server = coordinator.serve().await;
-    let run = "main".parse().unwrap();
-    let client = Client::new(&server.url, None, run, Shutdown::default()).unwrap();
+    let client = client(&server);
     let open = |name: &str, delay: Duration| {
         let folder = dir.path().join(name);
         std::fs::create_dir_all(&folder).unwrap();
-        let ledger_sync = LedgerSync::new(
-            Ledger::open(&folder.join("ledger.jsonl")).unwrap(),
-            ChunkFolder::new(folder.join("chunks")),
-            ExcludedChunks::open(&folder.join("holds.json")).unwrap(),
-            delay,
-        );
         let ingest = ChunkIngest::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
-        (ledger_sync, ingest)
+        (ledger_sync(&folder, delay), ingest)
     };
     let hour = Duration::from_secs(3600);
     let (mut ledger_sync, mut ingest) = open("patient", hour);

@@ -17,7 +17,6 @@ use crate::buffer::GameStore;
 use crate::data::HeldOut;
 use crate::presets;
 use crate::testing;
-use crate::testing::server::Server;
 use crate::training_loop::validate;
 use coordinator::Coordinator;
 
@@ -60,12 +59,11 @@ fn settings(dir: &std::path::Path) -> Settings {
 
 /// Runs a session against the coordinator.
 async fn session(coordinator: &Coordinator, settings: Settings) -> anyhow::Result<()> {
-    let (_server, around) = surroundings(coordinator).await;
-    run_with(settings, around).await
+    run_with(settings, surroundings(coordinator).await).await
 }
 
-/// What a session against the coordinator needs, which is there as long as its server.
-async fn surroundings(coordinator: &Coordinator) -> (Server, Surroundings) {
+/// What a session against the coordinator needs.
+async fn surroundings(coordinator: &Coordinator) -> Surroundings {
     // Tests run side by side.
     rookery_backend_torch::use_threads(1);
     let shutdown = Shutdown::default();
@@ -73,12 +71,11 @@ async fn surroundings(coordinator: &Coordinator) -> (Server, Surroundings) {
     let server = coordinator.serve().await;
     let run = "main".parse().unwrap();
     let client = Client::new(&server.url, None, run, shutdown.clone()).unwrap();
-    let around = Surroundings {
+    Surroundings {
         client: client.impatient(),
         screen: Screen::hidden(),
         shutdown,
-    };
-    (server, around)
+    }
 }
 
 fn with_chunks(chunks: u64) -> Coordinator {

@@ -3,6 +3,7 @@
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
 
+use rookery_client::testing::Answer;
 use rookery_common::protocol::jobs::Backend;
 
 use super::super::testing::Fixture;
@@ -10,8 +11,8 @@ use super::*;
 use crate::judges::Judges;
 use crate::priority::Priority;
 
-fn nothing() -> (u16, String) {
-    (204, String::new())
+fn nothing() -> Answer {
+    Answer::new(204, "")
 }
 
 /// The fixture's supervisor, with threads to which nothing is given.
@@ -50,7 +51,7 @@ async fn a_job_with_games_that_cannot_be_kept_fails_once() {
 
 #[tokio::test]
 async fn a_lease_is_kept_until_its_finished_games_are_uploaded() {
-    let mut fixture = Fixture::new(|_| nothing()).await;
+    let fixture = Fixture::new(|_| nothing()).await;
     let job = crate::spool::testing::job(2);
     fixture.begin(&job, 1).await;
     let shared = fixture.shared.clone();

@@ -74,16 +74,9 @@ async fn a_compressed_answer_that_cannot_be_read_names_its_header() {
 
 #[tokio::test]
 async fn no_request_asks_for_a_compressed_answer() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let server = format!("http://{}", listener.local_addr().unwrap());
-    let connection = connection(&server, READ_TIMEOUT);
-    let asking = tokio::spawn(async move { runs(&connection).await });
-    let (mut call, _) = listener.accept().await.unwrap();
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(call.read_u8().await.unwrap());
-    }
-    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
-    assert!(head.contains("accept-encoding: identity\r\n"), "{head}");
-    asking.abort();
+    let server = Server::answering(vec![Answer::new(200, "[]")]).await;
+    let connection = connection(&server.url, READ_TIMEOUT);
+    runs(&connection).await.unwrap();
+    let requests = server.requests();
+    assert_eq!(requests[0].header("accept-encoding"), Some("identity"));
 }

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::answer::{ask, send};
 use crate::error::{ApiError, Result};
+use crate::testing::{Answer, Server};
 
 /// A connection on which answers may be silent for so long.
 fn connection(server: &str, patience: Duration) -> Connection {
@@ -106,26 +107,12 @@ async fn answered(status: u16, kind: &str, body: &str) -> Connection {
 
 /// A connection on which one call is answered so; `kind` may hold further headers.
 async fn answered_with(status: u16, kind: &str, body: &[u8]) -> Connection {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let server = format!("http://{}", listener.local_addr().unwrap());
-    let length = body.len();
-    let later = match kind.contains("retry-after") {
-        true => "",
-        false => "retry-after: 7\r\n",
-    };
-    let head = format!(
-        "HTTP/1.1 {status} X\r\n{later}content-type: {kind}\r\ncontent-length: {length}\r\n\r\n"
-    );
-    let answer = [head.as_bytes(), body].concat();
-    tokio::spawn(async move {
-        let (mut call, _) = listener.accept().await.unwrap();
-        call.read_u8().await.unwrap();
-        call.write_all(&answer).await.unwrap();
-        tokio::io::copy(&mut call, &mut tokio::io::sink())
-            .await
-            .unwrap();
-    });
-    connection(&server, READ_TIMEOUT)
+    let mut answer = Answer::new(status, body).with("content-type", kind);
+    if !kind.contains("retry-after") {
+        answer = answer.with("retry-after", "7");
+    }
+    let server = Server::answering(vec![answer]).await;
+    connection(&server.url, READ_TIMEOUT)
 }
 
 #[tokio::test]

@@ -1,7 +1,5 @@
 //! What this crate's tests share: random but honest games, chunks of them, and a network.
 
-pub(crate) mod server;
-
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::moves::canonical_moves;
