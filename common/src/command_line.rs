@@ -20,6 +20,7 @@ use clap::{Arg, Command, Parser, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::causes::explain;
+use crate::params::TextError;
 use crate::text::without_secrets;
 
 /// Over the options that all commands of a program share, so that `--help` lists a command's own first.
@@ -67,7 +68,7 @@ fn parse<P: Parser>(
 }
 
 /// The arguments of a command and of all its subcommands.
-pub fn all_arguments(command: &Command) -> Vec<&Arg> {
+fn all_arguments(command: &Command) -> Vec<&Arg> {
     let inner = command.get_subcommands().flat_map(all_arguments);
     command.get_arguments().chain(inner).collect()
 }
@@ -156,6 +157,22 @@ fn visible_secret(words: impl IntoIterator<Item = OsString>) -> Option<&'static 
             "the password in an address of the command line: use a variable or the configuration file",
         )
     })
+}
+
+/// The parameters in a file, which [`RunParams::from_text`](crate::params::RunParams::from_text) or
+/// [`TrainingParams::from_text`](crate::params::TrainingParams::from_text) reads.
+///
+/// # Errors
+///
+/// If it cannot be read, or what it says is not valid.
+pub fn read_params<T>(
+    path: &Path,
+    from_text: impl FnOnce(&str) -> Result<T, TextError>,
+) -> anyhow::Result<T> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("RK-0006: cannot read the parameters {shown}"))?;
+    from_text(&text).with_context(|| format!("RK-0005: the parameters in {shown} are not valid"))
 }
 
 /// What a file holds that was named for a token or another secret, without the space around it.

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 use rookery_analysis::encode;
-use rookery_common::command_line::{LogFormat, SHARED};
+use rookery_cli::flags::LogArgs;
 
 use crate::commands::{annotate, evaluate, ladder, matches, play, policy_eval, probe, train};
 
@@ -10,26 +10,9 @@ use crate::commands::{annotate, evaluate, ladder, matches, play, policy_eval, pr
 #[derive(Debug, Parser)]
 #[command(name = "rookery-lab", version)]
 pub struct Cli {
-    /// What to log: a level (error, warn, info, debug, trace) or a filter such as `info,rookery_lab=debug`.
-    #[arg(
-        long,
-        global = true,
-        help_heading = SHARED,
-        env = "ROOKERY_LOG",
-        value_name = "FILTER",
-        default_value = "info"
-    )]
-    pub log: String,
-    /// Log as plain lines, with progress bars on a terminal, or as one JSON object a line.
-    #[arg(
-        long,
-        global = true,
-        help_heading = SHARED,
-        env = "ROOKERY_LOG_FORMAT",
-        value_name = "FORMAT",
-        default_value = "plain"
-    )]
-    pub log_format: LogFormat,
+    /// What is logged, and how.
+    #[command(flatten)]
+    pub logging: LogArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

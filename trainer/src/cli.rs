@@ -1,7 +1,8 @@
 //! The command line.
 
 use clap::{Parser, Subcommand};
-use rookery_common::command_line::{LogFormat, SHARED};
+use rookery_cli::flags::LogArgs;
+use rookery_common::command_line::LogFormat;
 
 use crate::commands::{
     bench, export, grow, import, init, ladder, matches, run, submit, train, warm_start,
@@ -12,27 +13,9 @@ use crate::commands::{
 #[derive(Debug, Parser)]
 #[command(name = "rookery-trainer", version)]
 pub struct Cli {
-    /// What to log: a level (error, warn, info, debug, trace) or a filter such as
-    /// `info,rookery_backend_torch=debug`.
-    #[arg(
-        long,
-        global = true,
-        help_heading = SHARED,
-        env = "ROOKERY_LOG",
-        value_name = "FILTER",
-        default_value = "info"
-    )]
-    pub log: String,
-    /// Log as plain lines, with progress bars on a terminal, or as one JSON object a line.
-    #[arg(
-        long,
-        global = true,
-        help_heading = SHARED,
-        env = "ROOKERY_LOG_FORMAT",
-        value_name = "FORMAT",
-        default_value = "plain"
-    )]
-    pub log_format: LogFormat,
+    /// What is logged, and how.
+    #[command(flatten)]
+    pub logging: LogArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -44,7 +27,7 @@ impl Cli {
         match &self.command {
             Command::Run(run::RunArgs { json: true, .. })
             | Command::Train(train::TrainArgs { json: true, .. }) => LogFormat::Json,
-            _ => self.log_format,
+            _ => self.logging.log_format,
         }
     }
 }

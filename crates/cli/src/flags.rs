@@ -2,13 +2,37 @@
 
 use std::path::Path;
 
-use anyhow::Context as _;
-use rookery_common::params::RunParams;
+use rookery_common::command_line::{LogFormat, SHARED};
 
 /// As many threads as a flag says, at least one, or one for each processor core.
 pub fn threads_or_cores(threads: Option<usize>) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     threads.unwrap_or_else(cores).max(1)
+}
+
+/// What is logged, and how.
+#[derive(Debug, Clone, clap::Args)]
+pub struct LogArgs {
+    /// What to log: a level (error, warn, info, debug, trace) or a filter such as `info,rookery_engine=debug`.
+    #[arg(
+        long,
+        global = true,
+        help_heading = SHARED,
+        env = "ROOKERY_LOG",
+        value_name = "FILTER",
+        default_value = "info"
+    )]
+    pub log: String,
+    /// Log as plain lines, with progress bars on a terminal, or as one JSON object a line.
+    #[arg(
+        long,
+        global = true,
+        help_heading = SHARED,
+        env = "ROOKERY_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "plain"
+    )]
+    pub log_format: LogFormat,
 }
 
 /// What becomes of a file that is already where a command is to write one.
@@ -28,33 +52,6 @@ impl OutputArgs {
     pub fn check(self, path: &Path) -> anyhow::Result<()> {
         Ok(rookery_common::files::check_output(path, self.force)?)
     }
-}
-
-/// The parameters of a run, from its file.
-///
-/// # Errors
-///
-/// If it cannot be read, or what it says is not valid.
-pub fn run_params(path: &Path) -> anyhow::Result<RunParams> {
-    RunParams::from_text(&read_params(path)?).with_context(|| invalid_params(path))
-}
-
-/// The text of a file of parameters.
-///
-/// # Errors
-///
-/// If it cannot be read.
-pub fn read_params(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path)
-        .with_context(|| format!("RK-0006: cannot read the parameters {}", path.display()))
-}
-
-/// What is said of a file whose parameters are not valid.
-pub fn invalid_params(path: &Path) -> String {
-    format!(
-        "RK-0005: the parameters in {} are not valid",
-        path.display()
-    )
 }
 
 /// Reads a number from 0 to 1.

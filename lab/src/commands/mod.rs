@@ -26,7 +26,7 @@ use crate::cli::{Cli, Command};
 ///
 /// What went wrong, for people.
 pub fn execute(cli: Cli) -> anyhow::Result<ExitCode> {
-    let screen = Screen::set_up(&cli.log, cli.log_format)?;
+    let screen = Screen::set_up(&cli.logging.log, cli.logging.log_format)?;
     // Commands compute on the main thread; this one listens to Ctrl-C, for those that ask whether it has come. The
     // others end by it as programs do.
     let runtime = tokio::runtime::Builder::new_multi_thread()

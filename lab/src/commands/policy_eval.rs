@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
-use rookery_cli::flags::{run_params, threads_or_cores};
+use rookery_cli::flags::threads_or_cores;
 use rookery_cli::pgn::{BytesRead, each_game, total_bytes};
 use rookery_cli::{Screen, Shutdown, network_file};
 use rookery_common::chess::GameHistory;
+use rookery_common::command_line::read_params;
 use rookery_common::output;
 use rookery_common::params::{RunParams, SearchParams};
 use rookery_engine::Evaluator;
@@ -193,7 +194,7 @@ fn methods(files: &[PathBuf]) -> anyhow::Result<Vec<Method>> {
     let alone = method("the network alone".to_owned(), SearchParams::default(), 0);
     let mut methods = vec![alone];
     for path in files {
-        let params = run_params(path)?.selfplay.search;
+        let params = read_params(path, RunParams::from_text)?.selfplay.search;
         let visits = params.visits;
         methods.push(method(path.display().to_string(), params, visits));
     }

@@ -1,6 +1,6 @@
 //! Flags that several commands have.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use rookery_analysis::Device;
 use rookery_backend_torch::TorchBackend;
 use rookery_cli::{Shutdown, flags};
 use rookery_client::Token;
-use rookery_common::command_line::read_secret;
+use rookery_common::command_line::{read_params, read_secret};
 use rookery_common::ids::RunName;
 use rookery_common::params::TrainingParams;
 use rookery_engine::{DeviceChoice, Precision};
@@ -69,7 +69,7 @@ impl DeviceArgs {
 }
 
 /// The parameters of training, where no coordinator gives them.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct TrainingArgs {
     /// A run's TOML or JSON file, of which the section training counts, or a file of training parameters alone;
     /// what it does not name has its default.
@@ -94,7 +94,7 @@ impl TrainingArgs {
     /// If the file cannot be read, or a parameter is out of range.
     pub fn params(&self) -> anyhow::Result<TrainingParams> {
         let mut params = match &self.params {
-            Some(path) => read_params(path)?,
+            Some(path) => read_params(path, TrainingParams::from_text)?,
             None => TrainingParams::default(),
         };
         if let Some(size) = self.batch_size {
@@ -114,13 +114,8 @@ impl TrainingArgs {
     }
 }
 
-fn read_params(path: &Path) -> anyhow::Result<TrainingParams> {
-    TrainingParams::from_text(&flags::read_params(path)?)
-        .with_context(|| flags::invalid_params(path))
-}
-
 /// Which coordinator and run.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub struct ServerArgs {
     /// Read settings from this TOML file: server, token-file, run and dir. Without the flag,
     /// trainer.toml in the working directory is read if it is there.
@@ -204,11 +199,8 @@ mod tests {
             "\u{feff}rk_secret",
         ] {
             let args = ServerArgs {
-                config: None,
-                server: None,
-                token_file: None,
                 token: Some(token.to_owned()),
-                run: None,
+                ..ServerArgs::default()
             };
             let client = args.client(&ConfigFile::default(), Shutdown::default());
             let error = format!("{:#}", client.unwrap_err());
@@ -220,10 +212,8 @@ mod tests {
     #[test]
     fn training_is_over_after_its_minutes_and_never_without_them() {
         let args = |minutes| TrainingArgs {
-            params: None,
-            batch_size: None,
-            learning_rate: None,
             minutes,
+            ..TrainingArgs::default()
         };
         let begun = Instant::now();
         assert!(!args(None).is_over(begun) && !args(Some(1e5)).is_over(begun));
@@ -235,11 +225,8 @@ mod tests {
     fn a_missing_token_is_said_at_once_and_how_to_get_one() {
         for token in [None, Some(String::new())] {
             let args = ServerArgs {
-                config: None,
-                server: None,
-                token_file: None,
                 token,
-                run: None,
+                ..ServerArgs::default()
             };
             let client = args.client(&ConfigFile::default(), Shutdown::default());
             let error = client.unwrap_err().to_string();

@@ -30,7 +30,7 @@ pub fn execute(cli: Cli) -> anyhow::Result<()> {
     if matches!(cli.command, Command::Run(_) | Command::Submit(_)) {
         keep_files_private();
     }
-    let screen = Screen::set_up(&cli.log, cli.log_lines())?;
+    let screen = Screen::set_up(&cli.logging.log, cli.log_lines())?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()

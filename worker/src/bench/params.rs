@@ -1,8 +1,6 @@
 //! How the games of a measurement are played: as by default, or as a run plays them.
 
-use std::path::Path;
-
-use anyhow::Context as _;
+use rookery_common::command_line::read_params;
 use rookery_common::params::{RunParams, SearchParams, SelfPlayParams};
 
 use crate::cli::BenchArgs;
@@ -15,7 +13,7 @@ const VISITS: u32 = 100;
 /// The parameters of the run's file, if one is given; the flag's visits, if they are.
 pub(super) fn selfplay(args: &BenchArgs) -> anyhow::Result<SelfPlayParams> {
     let mut params = match &args.params {
-        Some(path) => read(path)?,
+        Some(path) => read_params(path, RunParams::from_text)?.selfplay,
         None => SelfPlayParams {
             search: SearchParams {
                 visits: VISITS,
@@ -30,15 +28,6 @@ pub(super) fn selfplay(args: &BenchArgs) -> anyhow::Result<SelfPlayParams> {
     }
     params.check()?;
     Ok(params)
-}
-
-fn read(path: &Path) -> anyhow::Result<SelfPlayParams> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("RK-0006: cannot read the parameters {shown}"))?;
-    let params = RunParams::from_text(&text)
-        .with_context(|| format!("RK-0005: the parameters in {shown} are not valid"))?;
-    Ok(params.selfplay)
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rookery_cli::flags::{OutputArgs, run_params};
+use rookery_cli::flags::OutputArgs;
 use rookery_cli::{Shutdown, Task};
 use rookery_common::chunk::GameRecord;
 use rookery_common::chunk::export::pgn::{self, PgnTags};
+use rookery_common::command_line::read_params;
 use rookery_common::ids::Seed;
 use rookery_common::openings::OpeningBook;
-use rookery_common::params::{MatchParams, SearchParams};
+use rookery_common::params::{MatchParams, RunParams, SearchParams};
 
 use crate::arena::{MatchPlan, Standing, report};
 
@@ -56,7 +57,7 @@ impl PlayArgs {
         let Some(path) = &self.params else {
             return Ok(SearchParams::for_strength());
         };
-        let search = run_params(path)?.matches.search;
+        let search = read_params(path, RunParams::from_text)?.matches.search;
         let played = SearchParams {
             visits,
             ..search.clone()
