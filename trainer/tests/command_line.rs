@@ -1,10 +1,10 @@
 //! The program itself: what it shows of secrets.
 
-use std::process::{Command, Output};
-
 use clap::CommandFactory as _;
-use rookery_common::command_line::{all_commands, shown_variables};
+use rookery_cli::testing::{check_help, check_refusals};
 use rookery_trainer::cli::Cli;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_rookery-trainer");
 
 /// The variables whose values `--help` may show: they hold no secret. A new one is `hide_env_values`, or stands here.
 const HARMLESS: &[&str] = &[
@@ -27,48 +27,17 @@ const SECRET: &[(&str, &str)] = &[
 
 #[test]
 fn help_shows_only_variables_without_secrets() {
-    let shown = shown_variables(&Cli::command());
-    let harmless = HARMLESS.iter().copied().map(str::to_owned);
-    assert_eq!(shown, harmless.collect());
-    for words in all_commands(&Cli::command()) {
-        let mut command = program();
-        let output = command
-            .args(&words)
-            .arg("--help")
-            .envs(SECRET.iter().copied())
-            .output()
-            .unwrap();
-        let said = said(&output);
-        assert!(
-            output.status.success() && said.contains("Usage:"),
-            "{words:?}: {said}"
-        );
-        assert!(!said.contains("SECRET"), "{words:?}: {said}");
-    }
+    check_help(PROGRAM, &Cli::command(), HARMLESS, SECRET);
 }
 
 #[test]
 fn a_refused_value_is_not_repeated() {
-    for words in [
+    let lines = [
         "run --server http://ann:SECRET@x --token rk_1",
         "run --server http://x/?token=SECRET --token rk_1",
         "run --server https://ann:SECRET@:x --token rk_1",
         "submit --program random --anchor random --token rk_SECRET\u{e4}",
         "run rk_SECRET",
-    ] {
-        let output = program().args(words.split(' ')).output().unwrap();
-        let said = said(&output);
-        assert!(!output.status.success(), "{words}: {said}");
-        assert!(!said.contains("SECRET"), "{words}: {said}");
-    }
-}
-
-fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_rookery-trainer"))
-}
-
-/// All that the program said.
-fn said(output: &Output) -> String {
-    let all = [output.stdout.as_slice(), &output.stderr].concat();
-    String::from_utf8_lossy(&all).into_owned()
+    ];
+    check_refusals(PROGRAM, &lines);
 }

@@ -1,12 +1,14 @@
 //! The program itself: what it shows of secrets, and who may read what it makes.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::CommandFactory as _;
-use rookery_common::command_line::{all_commands, shown_variables};
+use rookery_cli::testing::{check_help, check_refusals, said};
 use rookery_worker::cli::Cli;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_rookery-worker");
 
 /// The variables whose values `--help` may show: they hold no secret. A new one is `hide_env_values`, or stands here.
 const HARMLESS: &[&str] = &[
@@ -46,29 +48,12 @@ const SECRET: &[(&str, &str)] = &[
 
 #[test]
 fn help_shows_only_variables_without_secrets() {
-    let shown = shown_variables(&Cli::command());
-    let harmless = HARMLESS.iter().copied().map(str::to_owned);
-    assert_eq!(shown, harmless.collect());
-    for words in all_commands(&Cli::command()) {
-        let mut command = program();
-        let output = command
-            .args(&words)
-            .arg("--help")
-            .envs(SECRET.iter().copied())
-            .output()
-            .unwrap();
-        let said = said(&output);
-        assert!(
-            output.status.success() && said.contains("Usage:"),
-            "{words:?}: {said}"
-        );
-        assert!(!said.contains("SECRET"), "{words:?}: {said}");
-    }
+    check_help(PROGRAM, &Cli::command(), HARMLESS, SECRET);
 }
 
 #[test]
 fn a_refused_value_is_not_repeated() {
-    for words in [
+    let lines = [
         "run --server http://ann:SECRET@x",
         "run --server ann:SECRET@x",
         "run --server http://x/?token=SECRET",
@@ -77,12 +62,8 @@ fn a_refused_value_is_not_repeated() {
         "run --server http://127.0.0.1:1 --token rk_SECRET\u{e4}",
         "run rk_SECRET",
         "--http://ann:SECRET@x",
-    ] {
-        let output = program().args(words.split(' ')).output().unwrap();
-        let said = said(&output);
-        assert!(!output.status.success(), "{words}: {said}");
-        assert!(!said.contains("SECRET"), "{words}: {said}");
-    }
+    ];
+    check_refusals(PROGRAM, &lines);
 }
 
 /// What the worker makes is readable by its user alone, whatever the umask.
@@ -95,9 +76,7 @@ fn what_is_made_is_private() {
     // Nothing listens there: the worker waits for its coordinator.
     let script = "umask 022; exec \"$0\" run --server http://127.0.0.1:1 --name ann --dir \"$1\"";
     let mut command = Command::new("sh");
-    command
-        .args(["-c", script, env!("CARGO_BIN_EXE_rookery-worker")])
-        .arg(&data);
+    command.args(["-c", script, PROGRAM]).arg(&data);
     let mut worker = command.stderr(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
     while !data.join("registering").exists() {
@@ -121,7 +100,7 @@ fn what_is_made_is_private() {
 fn certificates_are_needed_for_tls_alone() {
     let folder = tempfile::tempdir().unwrap();
     let without = |server: &str| {
-        let mut command = program();
+        let mut command = Command::new(PROGRAM);
         command
             .args(["run", "--device", "cpu", "--server", server, "--dir"])
             .arg(folder.path())
@@ -142,14 +121,4 @@ fn certificates_are_needed_for_tls_alone() {
     assert!(lines.any(|line| line.contains("RK-0101")));
     worker.kill().unwrap();
     worker.wait().unwrap();
-}
-
-fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_rookery-worker"))
-}
-
-/// All that the program said.
-fn said(output: &Output) -> String {
-    let all = [output.stdout.as_slice(), &output.stderr].concat();
-    String::from_utf8_lossy(&all).into_owned()
 }

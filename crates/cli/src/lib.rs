@@ -4,7 +4,7 @@
 //! - [`flags`]: values that several commands read alike;
 //! - [`screen`], [`shutdown`]: progress, and ending at a safe point;
 //! - [`pgn`], [`network_file`]: the files that command lines name;
-//! - [`testing`]: flags as tests write them.
+//! - [`testing`]: command lines in tests.
 
 pub mod flags;
 pub mod network_file;
