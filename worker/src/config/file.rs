@@ -16,61 +16,42 @@ use crate::priority::Priority;
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ConfigFile {
     /// The coordinator's address.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<Server>,
     /// A token made by the operator; without it the worker registers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
     /// A file that holds such a token.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub token_file: Option<PathBuf>,
     /// The invitation with which the worker registers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub invitation: Option<String>,
     /// The key that the run's networks must be signed with.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_key: Option<RunKey>,
     /// The contributor's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// This worker's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
     /// The run to work for.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Where to compute.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
     /// A file that holds the token of a remote device.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub device_token_file: Option<PathBuf>,
     /// A file that holds the certificates that are trusted of a remote device.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub device_ca: Option<PathBuf>,
     /// In what numbers to compute.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
     /// Threads that play.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
     /// Games at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub games: Option<usize>,
     /// Share of the time for which GPUs compute at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_share: Option<f64>,
     /// Whether GPUs may use cooperative matrices.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_matrices: Option<String>,
     /// Where the spool and the networks are kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<PathBuf>,
     /// Whether other programs have the processor first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// Minutes between uploads of a long job.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_minutes: Option<f64>,
     /// Whether people may watch a game while it is played.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -79,13 +60,10 @@ pub struct ConfigFile {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub syzygy: Vec<PathBuf>,
     /// A UCI engine that adjudicates.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub adjudicator: Option<PathBuf>,
     /// What to log.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
     /// How to log.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub log_format: Option<LogFormat>,
 }
 
