@@ -312,16 +312,12 @@ mod tests {
     use std::io::Write as _;
     use std::net::TcpListener;
     use std::num::NonZeroUsize;
-    use std::sync::atomic::AtomicBool;
 
-    use parking_lot::Mutex;
     use rookery_backend_cpu::CpuBackend;
     use rookery_engine::Precision;
 
     use super::*;
-    use crate::server::device::Device;
-    use crate::server::networks::Networks;
-    use crate::server::{Counters, OpenConnections, ServerOptions};
+    use crate::server::ServerOptions;
     use crate::tests::{LONG, eventually};
 
     /// A server that allows a client no network, so that each request for one is answered by a failure.
@@ -329,19 +325,7 @@ mod tests {
         let backend = Arc::new(CpuBackend::new(Precision::F32).unwrap());
         let mut options = ServerOptions::default();
         options.limits.networks_of_client = 0;
-        let counters = Arc::<Counters>::default();
-        let (offered, counting) = (options.clone(), Arc::clone(&counters));
-        let open = Arc::<Mutex<OpenConnections>>::default();
-        let device = Device::new(backend, Arc::clone(&open), options.reopen_pause);
-        let networks = Networks::new(device, NonZeroUsize::MIN, offered, counting);
-        Shared {
-            networks,
-            options,
-            counters,
-            clients: Arc::default(),
-            open,
-            is_stopped: AtomicBool::new(false),
-        }
+        Shared::new(backend, NonZeroUsize::MIN, options)
     }
 
     #[test]

@@ -137,6 +137,23 @@ struct Shared {
     is_stopped: AtomicBool,
 }
 
+impl Shared {
+    fn new(backend: Arc<dyn Backend>, threads: NonZeroUsize, options: ServerOptions) -> Self {
+        let counters = Arc::new(Counters::default());
+        let open = Arc::<Mutex<OpenConnections>>::default();
+        let device = Device::new(backend, Arc::clone(&open), options.reopen_pause);
+        let networks = Networks::new(device, threads, options.clone(), Arc::clone(&counters));
+        Self {
+            networks,
+            options,
+            counters,
+            clients: Arc::default(),
+            open,
+            is_stopped: AtomicBool::new(false),
+        }
+    }
+}
+
 /// The sockets of all connections, to close them.
 #[derive(Debug, Default)]
 struct OpenConnections {
@@ -228,18 +245,7 @@ impl Server {
         if options.token.is_none() && !address.ip().is_loopback() {
             return Err(ServerError::NeedsToken(address));
         }
-        let counters = Arc::new(Counters::default());
-        let open = Arc::<Mutex<OpenConnections>>::default();
-        let device = Device::new(backend, Arc::clone(&open), options.reopen_pause);
-        let networks = Networks::new(device, threads, options.clone(), Arc::clone(&counters));
-        let shared = Arc::new(Shared {
-            networks,
-            options,
-            counters,
-            clients: Arc::default(),
-            open,
-            is_stopped: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared::new(backend, threads, options));
         let accepting = thread::Builder::new().name("device-accept".to_owned());
         let accepting = accepting.spawn({
             let shared = Arc::clone(&shared);

@@ -1,7 +1,7 @@
 //! Clients that lie, stall, flood or do not know the token harm only themselves.
 
 use std::io::Write as _;
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
@@ -12,99 +12,12 @@ use rookery_common::ids::ContentHash;
 use rookery_common::network::{NetworkSpec, PolicySpec};
 
 use super::clients::GatedBackend;
+use super::raw::Raw;
 use super::*;
-use crate::frame::{FrameReader, MAX_REPLY, frame};
+use crate::frame::frame;
 use crate::message::{DATA_BYTES, Reply, Request};
 use crate::positions::{part_from, write_positions};
 use crate::{MAX_POSITIONS, ServerError, VERSION};
-
-/// A client that sends what it likes.
-struct Raw {
-    stream: TcpStream,
-    reader: FrameReader,
-}
-
-impl Raw {
-    /// Connects and reads the challenge.
-    fn stranger(server: &Server) -> Self {
-        let stream = TcpStream::connect(server.address()).unwrap();
-        let reader = FrameReader::new(
-            crate::stream::plain(&Arc::new(stream.try_clone().unwrap()), LONG).0,
-            LONG,
-        );
-        let mut raw = Self { stream, reader };
-        assert_eq!(raw.next().0, 16);
-        raw
-    }
-
-    /// Connects and greets.
-    fn known(server: &Server) -> Self {
-        let mut raw = Self::stranger(server);
-        let (version, proof) = (VERSION, [0; 32]);
-        raw.send(Request::Hello { version, proof });
-        assert_eq!(raw.next().0, 17);
-        raw
-    }
-
-    fn send(&mut self, request: Request<'_>) {
-        self.write(&request.to_frame());
-    }
-
-    /// Writes bytes; the server may have closed the connection already.
-    fn write(&mut self, bytes: &[u8]) {
-        let _ = self.stream.write_all(bytes);
-    }
-
-    /// The next frame that is not about being alive.
-    fn next(&mut self) -> (u8, Vec<u8>) {
-        loop {
-            let (kind, payload) = self.reader.next(Some(LONG), MAX_REPLY).unwrap();
-            if kind != 24 {
-                return (kind, payload.to_vec());
-            }
-        }
-    }
-
-    /// Why the server ends the connection.
-    fn refusal(&mut self) -> String {
-        let (kind, payload) = self.next();
-        let Reply::Refused(why) = Reply::read(kind, &payload).unwrap() else {
-            panic!("a frame of kind {kind}")
-        };
-        assert!(
-            self.reader.next(Some(LONG), MAX_REPLY).is_err(),
-            "it goes on"
-        );
-        why
-    }
-
-    /// Waits until the server has closed the connection, whatever it says before.
-    fn is_closed(&mut self) {
-        while self.reader.next(Some(LONG), MAX_REPLY).is_ok() {}
-    }
-
-    fn send_file(&mut self, file: &[u8]) {
-        for data in file.chunks(DATA_BYTES) {
-            self.send(Request::Data(data));
-        }
-    }
-
-    /// Brings a network there; gives its number.
-    fn load(&mut self, file: &[u8]) -> u32 {
-        let hash = ContentHash::of(file);
-        let length = file.len() as u64;
-        self.send(Request::Network { hash, length });
-        let (mut kind, mut payload) = self.next();
-        if kind == 19 {
-            self.send_file(file);
-            (kind, payload) = self.next();
-        }
-        match Reply::read(kind, &payload).unwrap() {
-            Reply::Ready { network, .. } => network,
-            other => panic!("{other:?}"),
-        }
-    }
-}
 
 /// Evaluates as an honest client.
 fn check_honest(server: &Server) {

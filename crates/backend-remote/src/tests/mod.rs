@@ -3,6 +3,7 @@
 mod clients;
 mod hostile;
 mod outages;
+mod raw;
 mod shortages;
 mod tls;
 
