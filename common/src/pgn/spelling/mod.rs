@@ -14,10 +14,12 @@
 
 use std::io::{self, Read};
 
+mod game;
 mod word;
 
 pub(super) use word::meant;
 
+use game::Game;
 use word::{castling, respelled};
 
 const BUFFER: usize = 1 << 16;
@@ -48,23 +50,6 @@ struct Text {
     is_long: bool,
     game: Game,
     spelled: Vec<u8>,
-}
-
-/// How far the game is that is being read.
-#[derive(Debug, Default)]
-struct Game {
-    /// Moves since its tags, or since the result before; none after its own result.
-    moves: u32,
-    /// Variations within variations.
-    depth: u32,
-    /// Its result was there.
-    ended: bool,
-    /// The last line feed was given on, and nothing but blanks came since.
-    line_is_blank: bool,
-    /// A line feed after that one was held back.
-    held: bool,
-    /// The word to come is the first of its line.
-    line_begins: bool,
 }
 
 /// What a byte is part of.
@@ -281,54 +266,6 @@ impl Text {
         self.spelled.extend_from_slice(number);
         self.spelled.extend_from_slice(&word);
         self.word.clear();
-    }
-}
-
-impl Game {
-    /// Whether the number of a first move, at the beginning of a line, is the next game's.
-    const fn may_be_over(&self) -> bool {
-        self.moves > 1 && self.depth == 0 && self.line_begins
-    }
-
-    fn word(&mut self, is_result: bool, is_number: bool) {
-        self.line_begins = false;
-        self.line_is_blank = false;
-        self.held = false;
-        if self.depth > 0 {
-            return;
-        }
-        if is_result {
-            (self.moves, self.ended) = (0, true);
-        } else if !is_number {
-            self.moves = self.moves.saturating_add(1);
-            self.ended = false;
-        }
-    }
-
-    /// Whether this is a line feed that would make an empty line within the game.
-    fn holds_back(&mut self, byte: u8) -> bool {
-        let holds = byte == b'\n' && self.line_is_blank && self.moves > 0;
-        self.held |= holds;
-        self.line_begins |= holds;
-        holds
-    }
-
-    /// Takes a byte between words that is passed on.
-    fn pass(&mut self, byte: u8) {
-        match byte {
-            b'\n' => (self.line_is_blank, self.line_begins) = (true, true),
-            b'\r' => self.line_begins = true,
-            b' ' | b'\t' => {}
-            _ => {
-                (self.line_is_blank, self.line_begins, self.held) = (false, false, false);
-                match byte {
-                    b'(' => self.depth += 1,
-                    b')' => self.depth = self.depth.saturating_sub(1),
-                    b'*' => self.word(true, false),
-                    _ => {}
-                }
-            }
-        }
     }
 }
 

@@ -21,6 +21,8 @@
 //! of 16 products, for 128 147,000. Products grow with the square of the channels and transforms, which are bound by the
 //! second cache, with the channels alone, so the more of them the nearer comes the whole to this limit.
 
+mod transform;
+
 use std::marker::PhantomData;
 
 use rookery_common::network::Activation;
@@ -30,6 +32,7 @@ use crate::activation::{Activate, Identity, with_activation};
 use crate::aligned::AlignedVec;
 use crate::matrix::{GROUPS, Product};
 use crate::simd::{InstructionSet, Instructions, Kernel, LANES, Lanes};
+use transform::{transform_back, transform_kernel, transform_seen};
 
 /// Squares that a quarter of a board sees in a row or column.
 const SEEN: usize = 6;
@@ -39,16 +42,6 @@ const ALL_SEEN: usize = SEEN * SEEN;
 const SIDE: usize = 4;
 /// Quarters of a board.
 const QUARTERS: usize = 4;
-
-/// G of Lavin and Gray.
-const KERNEL: [[f64; 3]; SEEN] = [
-    [0.25, 0.0, 0.0],
-    [-1.0 / 6.0, -1.0 / 6.0, -1.0 / 6.0],
-    [-1.0 / 6.0, 1.0 / 6.0, -1.0 / 6.0],
-    [1.0 / 24.0, 1.0 / 12.0, 1.0 / 6.0],
-    [1.0 / 24.0, -1.0 / 12.0, 1.0 / 6.0],
-    [0.0, 0.0, 1.0],
-];
 
 /// A convolution of 3 x 3 squares whose kernels are transformed.
 #[derive(Debug)]
@@ -159,19 +152,6 @@ impl Winograd {
         let most = (self.inputs / LANES).max(6);
         positions.div_ceil(positions.div_ceil(most).max(1)).max(1)
     }
-}
-
-/// G g G' of Lavin and Gray.
-fn transform_kernel(kernel: &[f64; 9]) -> [f64; ALL_SEEN] {
-    let rows: [[f64; 3]; SEEN] = KERNEL
-        .map(|g| [0, 1, 2].map(|column| (0..3).map(|tap| g[tap] * kernel[3 * tap + column]).sum()));
-    let mut transformed = [0.0; ALL_SEEN];
-    for (row, taps) in rows.iter().enumerate() {
-        for (column, g) in KERNEL.iter().enumerate() {
-            transformed[SEEN * row + column] = taps.iter().zip(g).map(|(tap, g)| tap * g).sum();
-        }
-    }
-    transformed
 }
 
 /// The convolution of some positions.
@@ -409,117 +389,5 @@ fn line_of<V: Copy, const COUNT: usize>(lines: &[[V; COUNT]; SEEN], index: usize
     [a[index], b[index], c[index], d[index], e[index], f[index]]
 }
 
-/// B' of Lavin and Gray, applied to a row or column.
-#[inline(always)]
-fn transform_seen<I: InstructionSet>([a, b, c, d, e, f]: [I::Vector; SEEN]) -> [I::Vector; SEEN] {
-    let add_times = |factor: f32, x, y| I::multiply_add(I::splat(factor), x, y);
-    let (even, odd) = (add_times(-4.0, c, e), add_times(-4.0, b, d));
-    let (near, far) = (I::subtract(e, c), I::subtract(d, b));
-    [
-        add_times(4.0, a, add_times(-5.0, c, e)),
-        I::add(even, odd),
-        I::subtract(even, odd),
-        add_times(2.0, far, near),
-        add_times(-2.0, far, near),
-        add_times(4.0, b, add_times(-5.0, d, f)),
-    ]
-}
-
-/// A' of Lavin and Gray, applied to a row or column.
-#[inline(always)]
-fn transform_back<I: InstructionSet>([a, b, c, d, e, f]: [I::Vector; SEEN]) -> [I::Vector; SIDE] {
-    let add_times = |factor: f32, x, y| I::multiply_add(I::splat(factor), x, y);
-    let (even, odd) = (I::add(b, c), I::subtract(b, c));
-    let (far, far_odd) = (I::add(d, e), I::subtract(d, e));
-    [
-        I::add(I::add(a, even), far),
-        add_times(2.0, far_odd, odd),
-        add_times(4.0, far, even),
-        I::add(add_times(8.0, far_odd, odd), f),
-    ]
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::reference::{convolve as slowly, random};
-    use crate::simd::tests::every_set;
-
-    fn folded(inputs: usize, outputs: usize, kernel: usize) -> FoldedConvolution {
-        let wide = |numbers: Vec<f32>| numbers.into_iter().map(f64::from).collect();
-        FoldedConvolution {
-            outputs,
-            inputs,
-            kernel,
-            weight: wide(random(outputs * inputs * kernel * kernel, 1)),
-            bias: wide(random(outputs, 2)),
-        }
-    }
-
-    /// What the definition makes of a board `[64][inputs]`, `[64][outputs]`.
-    fn by_definition(x: &[f32], folded: &FoldedConvolution) -> Vec<f64> {
-        let (inputs, outputs) = (folded.inputs, folded.outputs);
-        let by_channel = (0..64 * inputs).map(|i| f64::from(x[i % 64 * inputs + i / 64]));
-        let by_channel: Vec<f64> = by_channel.collect();
-        let y = slowly(&by_channel, &folded.weight, outputs, 3);
-        let at = |index| y[index % outputs * 64 + index / outputs] + folded.bias[index % outputs];
-        (0..64 * outputs).map(at).collect()
-    }
-
-    #[test]
-    fn boards_are_as_the_definition_computes_them_with_every_set_of_instructions() {
-        for (inputs, outputs) in [(16, 16), (32, 48), (64, 32), (128, 16)] {
-            let folded = folded(inputs, outputs, 3);
-            let (layer, mut workspace) = (Winograd::new(&folded).unwrap(), Workspace::default());
-            for positions in [1, 5, 6, 17] {
-                let x = random(positions * 64 * inputs, 3);
-                // The first and the last board tell.
-                let boards = [0, positions - 1].map(|position| {
-                    let x = &x[position * 64 * inputs..][..64 * inputs];
-                    (position, by_definition(x, &folded))
-                });
-                for instructions in every_set() {
-                    workspace.instructions = instructions;
-                    for activation in [None, Some(Activation::Relu)] {
-                        let mut y = vec![f32::NAN; positions * 64 * outputs];
-                        layer.apply_then(activation, &x, &mut workspace, &mut y);
-                        let least = activation.map_or(f64::NEG_INFINITY, |_| 0.0);
-                        for (position, expected) in &boards {
-                            let found = &y[position * 64 * outputs..][..64 * outputs];
-                            let expected = expected.iter().map(|expected| expected.max(least));
-                            assert_near(found, expected, inputs, instructions);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    /// Checks the mean error closely. The largest one of thousands is chance: it is some ten times the mean, more or less,
-    /// by the order in which numbers are added.
-    fn assert_near(
-        found: &[f32],
-        expected: impl Iterator<Item = f64>,
-        inputs: usize,
-        instructions: Instructions,
-    ) {
-        let (mut most, mut squares) = (0.0_f64, 0.0);
-        for (found, expected) in found.iter().zip(expected) {
-            let apart = f64::from(*found) - expected;
-            assert!(apart.is_finite());
-            most = most.max(apart.abs());
-            squares += apart * apart;
-        }
-        let mean = (squares / found.len() as f64).sqrt();
-        let bound = 3e-7 * inputs as f64;
-        let what = format!("{instructions:?}, {inputs} inputs: {mean}, at most {most}");
-        assert!(mean < bound && most < 20.0 * bound, "{what}");
-    }
-
-    #[test]
-    fn other_kernels_and_channels_are_refused() {
-        for (inputs, outputs, kernel) in [(16, 16, 1), (8, 16, 3), (16, 24, 3)] {
-            assert!(Winograd::new(&folded(inputs, outputs, kernel)).is_none());
-        }
-    }
-}
+mod tests;
