@@ -11,7 +11,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::chess::moves::canonical_moves;
 use rookery_common::chess::{GameEnd, GameHistory, Termination};
-use rookery_common::chunk::{Effort, GameKind, GameRecord, GameStart, PlyRecord};
+use rookery_common::chunk::{GameKind, GameRecord, GameStart, PlyRecord};
 use rookery_common::ids::Seed;
 use rookery_common::params::TrainingParams;
 use rookery_train::Trainer;
@@ -171,13 +171,9 @@ fn made_game(rng: &mut ChaCha8Rng) -> GameRecord {
         (0..VISITS).for_each(|_| visits[rng.random_range(0..legal.len())] += 1);
         let played = legal[rng.random_range(0..legal.len())];
         plies.push(PlyRecord {
-            played,
-            effort: Effort::Full,
             visits,
-            target: None,
-            root_q: 0.0,
             root_draw: 0.2,
-            best_q: 0.0,
+            ..PlyRecord::new(played)
         });
         game.push(played);
     }

@@ -276,13 +276,11 @@ mod tests {
         let mut all = vec![0; 20];
         all[..visits.len()].copy_from_slice(visits);
         PlyRecord {
-            played: shakmaty::Chess::default().legal_moves()[0],
-            effort: Effort::Full,
             visits: all,
-            target: None,
             root_q,
             root_draw: 0.2,
             best_q: root_q,
+            ..PlyRecord::new(shakmaty::Chess::default().legal_moves()[0])
         }
     }
 

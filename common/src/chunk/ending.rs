@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::chess::GameEnd;
     use crate::chess::moves::{canonical_moves, parse_uci};
-    use crate::chunk::record::{Effort, GameStart, PlyRecord};
+    use crate::chunk::record::{GameStart, PlyRecord};
     use crate::ids::Seed;
     use crate::params::{AdjudicationParams, EngineParams, ResignParams, SelfPlayParams};
 
@@ -135,13 +135,9 @@ mod tests {
             let legal = canonical_moves(history.position());
             let played = parse_uci(history.position(), text).unwrap();
             plies.push(PlyRecord {
-                played,
-                effort: Effort::Full,
                 visits: vec![1; legal.len()],
-                target: None,
                 root_q: history.turn().fold_wb(q, -q),
-                root_draw: 0.0,
-                best_q: 0.0,
+                ..PlyRecord::new(played)
             });
             history.push(played);
         }

@@ -174,6 +174,19 @@ pub(super) fn from_thousandths(units: i32) -> f32 {
 }
 
 impl PlyRecord {
+    /// A move after a full search that found nothing: no visits, and values of 0.
+    pub const fn new(played: Move) -> Self {
+        Self {
+            played,
+            effort: Effort::Full,
+            visits: Vec::new(),
+            target: None,
+            root_q: 0.0,
+            root_draw: 0.0,
+            best_q: 0.0,
+        }
+    }
+
     /// A value from -1 to 1 as it is recorded.
     pub fn recorded(value: f32) -> f32 {
         from_thousandths(to_thousandths(value))

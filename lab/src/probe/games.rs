@@ -173,9 +173,7 @@ fn loss(position: &Chess, m: Move) -> i32 {
 mod tests {
     use rookery_common::chess::moves::{canonical_moves, parse_uci};
     use rookery_common::chess::{GameEnd, Termination};
-    use rookery_common::chunk::{
-        Caps, ChunkHeader, ChunkReader, Effort, GameStart, PlyRecord, encode,
-    };
+    use rookery_common::chunk::{Caps, ChunkHeader, ChunkReader, GameStart, PlyRecord, encode};
     use rookery_common::ids::{ContentHash, JobId, Seed};
     use rookery_common::protocol::jobs::{Backend, WorkKind};
 
@@ -194,13 +192,10 @@ mod tests {
             visits[0] = 1;
             history.push(played);
             PlyRecord {
-                played,
-                effort: Effort::Full,
                 visits,
-                target: None,
                 root_q,
-                root_draw: 0.0,
                 best_q: root_q,
+                ..PlyRecord::new(played)
             }
         };
         let plies = moves.split_whitespace().map(ply).collect();

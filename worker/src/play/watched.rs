@@ -99,7 +99,6 @@ impl Watched {
 mod tests {
     use rookery_common::chess::GameHistory;
     use rookery_common::chess::moves::parse_uci;
-    use rookery_common::chunk::Effort;
 
     use super::*;
 
@@ -109,13 +108,9 @@ mod tests {
             let played = parse_uci(game.position(), text).unwrap();
             game.push(played);
             PlyRecord {
-                played,
-                effort: Effort::Full,
-                visits: Vec::new(),
-                target: None,
                 root_q: 0.25,
-                root_draw: 0.0,
                 best_q: 0.25,
+                ..PlyRecord::new(played)
             }
         };
         texts.iter().map(ply).collect()

@@ -111,7 +111,7 @@ mod tests {
     use crate::chess::moves::parse_uci;
     use crate::chess::{GameEnd, GameResult};
     use crate::chunk::testing::games;
-    use crate::chunk::{Effort, GameStart, PlyRecord};
+    use crate::chunk::{GameStart, PlyRecord};
     use crate::ids::Seed;
 
     /// The last game of a match, the candidate with Black, from this position.
@@ -125,13 +125,10 @@ mod tests {
             let played = parse_uci(game.position(), text).unwrap();
             game.push(played);
             PlyRecord {
-                played,
-                effort: Effort::Full,
-                visits: Vec::new(),
-                target: None,
                 root_q: 0.25,
                 root_draw: 0.5,
                 best_q: 0.25,
+                ..PlyRecord::new(played)
             }
         };
         let plies = moves.iter().map(ply).collect();

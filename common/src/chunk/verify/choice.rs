@@ -133,13 +133,8 @@ mod tests {
             };
             history.push(legal[place]);
             plies.push(PlyRecord {
-                played: legal[place],
-                effort: Effort::Full,
                 visits,
-                target: None,
-                root_q: 0.0,
-                root_draw: 0.0,
-                best_q: 0.0,
+                ..PlyRecord::new(legal[place])
             });
         }
         GameRecord {

@@ -81,7 +81,6 @@ fn refuse(detail: &str) -> Result<(), ChunkError> {
 mod tests {
     use super::*;
     use crate::chess::moves::parse_uci;
-    use crate::chunk::record::Effort;
 
     const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
     const MATE: &str = "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1";
@@ -100,16 +99,13 @@ mod tests {
         let legal = canonical_moves(game.position());
         let visits = if value.abs() == 1.0 { 1 } else { 32 };
         PlyRecord {
-            played,
-            effort: Effort::Full,
             visits: legal
                 .iter()
                 .map(|m| if *m == played { visits } else { 0 })
                 .collect(),
-            target: None,
             root_q: value,
-            root_draw: 0.0,
             best_q: value,
+            ..PlyRecord::new(played)
         }
     }
 

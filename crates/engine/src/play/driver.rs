@@ -372,13 +372,10 @@ impl GameDriver {
             .has_target(effort)
             .then(|| visit_weights(&visits));
         PlyRecord {
-            played: self.settle(Chosen::MostVisited, legal[place]),
             effort,
             visits,
             target,
-            root_q: 0.0,
-            root_draw: 0.0,
-            best_q: 0.0,
+            ..PlyRecord::new(self.settle(Chosen::MostVisited, legal[place]))
         }
     }
 
