@@ -89,9 +89,13 @@ fn sample(weights: impl Iterator<Item = u32> + Clone, temperature: f32, draw: f6
             sum += *heated;
         }
     }
-    let mut left = draw * sum;
+    place_at(draw * sum, heated)
+}
+
+/// The place at which the sum of the weights so far goes beyond `left`, or the last one that has a weight.
+pub fn place_at(mut left: f64, weights: impl IntoIterator<Item = f64>) -> usize {
     let mut last = 0;
-    for (place, weight) in heated.into_iter().enumerate() {
+    for (place, weight) in weights.into_iter().enumerate() {
         if weight > 0.0 {
             last = place;
             left -= weight;

@@ -22,12 +22,8 @@ impl GameRules {
         })
     }
 
-    /// The winner on whom the searches of the last plies have agreed, the last of them by `mover`.
-    pub fn agreed_winner(&self, plies: &[PlyRecord], mover: Color) -> Option<Color> {
-        agreed_winner(plies, mover, self.adjudication.as_ref()?)
-    }
-
-    /// The winner on whom the last plies have agreed where that alone ends the game.
+    /// The winner on whom the searches of the last plies have agreed, the last of them by `mover`, where that alone ends
+    /// the game.
     pub fn adjudicated_winner(&self, plies: &[PlyRecord], mover: Color) -> Option<Color> {
         let params = self.adjudication.as_ref()?;
         if params.engine.is_some() {

@@ -2,6 +2,7 @@
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use rookery_common::play::choice::place_at;
 
 /// Samples a place with probability proportional to `weight^(1 / temperature)`; the weights are
 /// not negative and not all zero. A temperature of 0 is for the caller.
@@ -13,18 +14,7 @@ pub(crate) fn sample(
     let highest = weights.clone().fold(0.0, f64::max);
     let power = 1.0 / f64::from(temperature);
     let heated = weights.map(|weight| (weight / highest).powf(power));
-    let mut left = rng.random::<f64>() * heated.clone().sum::<f64>();
-    let mut last = 0;
-    for (place, weight) in heated.enumerate() {
-        if weight > 0.0 {
-            last = place;
-            left -= weight;
-            if left < 0.0 {
-                break;
-            }
-        }
-    }
-    last
+    place_at(rng.random::<f64>() * heated.clone().sum::<f64>(), heated)
 }
 
 #[cfg(test)]
