@@ -251,7 +251,7 @@ fn compare(
         Storage::F32 => 1e-3,
         Storage::F16 => 1e-2,
     };
-    let apart = largest_difference(found, expected);
+    let apart = found.largest_difference(expected);
     if apart <= tolerance {
         return Ok(());
     }
@@ -262,21 +262,6 @@ fn compare(
         network.spec().shape(),
         network.precision(),
     )))
-}
-
-/// The largest difference of two answers: of logits relative to `1 + |logit|`, of probabilities as they are.
-pub(crate) fn largest_difference(found: &Evaluations, expected: &Evaluations) -> f32 {
-    let logits = found.logits.iter().zip(&expected.logits);
-    let logits = logits.map(|(found, expected)| (found - expected).abs() / (1.0 + expected.abs()));
-    let values = found.values.iter().zip(&expected.values);
-    let values = values.flat_map(|(found, expected)| {
-        [
-            found.win - expected.win,
-            found.draw - expected.draw,
-            found.loss - expected.loss,
-        ]
-    });
-    logits.chain(values.map(f32::abs)).fold(0.0, f32::max)
 }
 
 /// Positions of a submission that takes this long, by the time of the largest batch that is no longer, as few positions

@@ -168,7 +168,11 @@ impl Batch {
     }
 
     /// As [`push`](Self::push), with packed moves.
-    pub fn push_packed(&mut self, game: &GameHistory, legal: impl IntoIterator<Item = PackedMove>) {
+    pub(crate) fn push_packed(
+        &mut self,
+        game: &GameHistory,
+        legal: impl IntoIterator<Item = PackedMove>,
+    ) {
         self.push_planes(game);
         self.policy
             .indices_into(legal, game.position(), &mut self.moves);
@@ -321,6 +325,27 @@ impl Evaluations {
         self.values.clear();
     }
 
+    /// The largest difference from what is expected: of logits relative to `1 + |logit|`, of probabilities as they are.
+    /// Infinite where there are more numbers or fewer, and NaN where one of them is NaN.
+    pub fn largest_difference(&self, expected: &Self) -> f32 {
+        if (self.logits.len(), self.values.len()) != (expected.logits.len(), expected.values.len())
+        {
+            return f32::INFINITY;
+        }
+        let logits = self.logits.iter().zip(&expected.logits);
+        let logits = logits.map(|(a, b)| (a - b).abs() / (1.0 + b.abs()));
+        let values = self.values.iter().zip(&expected.values);
+        let values = values.flat_map(|(a, b)| [a.win - b.win, a.draw - b.draw, a.loss - b.loss]);
+        let larger = |most: f32, apart: f32| {
+            if apart > most || apart.is_nan() {
+                apart
+            } else {
+                most
+            }
+        };
+        logits.chain(values.map(f32::abs)).fold(0.0, larger)
+    }
+
     /// The answer to each position of the batch: the logits of its legal moves, and its value.
     pub(crate) fn of_batch<'a>(
         &'a self,
@@ -407,5 +432,19 @@ mod tests {
             );
         }
         assert_eq!(Wdl::from_score(7.0), Wdl::WIN);
+    }
+    #[test]
+    fn answers_that_lack_numbers_are_near_none() {
+        let answer = |logits: &[f32], win: f32| Evaluations {
+            logits: logits.to_vec(),
+            values: vec![Wdl { win, ..Wdl::LOSS }],
+        };
+        let expected = answer(&[1.0, 3.0], 0.5);
+        let apart = |logits: &[f32], win| answer(logits, win).largest_difference(&expected);
+        assert_eq!(apart(&[1.0, 3.0], 0.5), 0.0);
+        assert_eq!(apart(&[1.0, 4.0], 0.5), 0.25);
+        assert_eq!(apart(&[1.0, 4.0], 1.0), 0.5);
+        assert_eq!(apart(&[1.0], 0.5), f32::INFINITY);
+        assert!(apart(&[f32::NAN, 4.0], 0.5).is_nan());
     }
 }

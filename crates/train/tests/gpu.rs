@@ -10,13 +10,11 @@ mod lessons;
 use std::sync::Arc;
 
 use rookery_backend_torch::{ComputeDevice, InferenceNetwork, NetworkEvaluator, use_threads};
-use rookery_common::encoding::{InputEncoding, PolicyEncoding};
-use rookery_common::network::{
-    Activation, AuxiliaryHead, NetworkSpec, PolicyHead, PolicySpec, ValueHead,
-};
+use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::params::{Optimizer, TrainingParams};
 use rookery_engine::{Batch, DeviceChoice, Evaluations, Evaluator as _, Precision};
 use rookery_model::Weights;
+use rookery_model::testing::small_specs;
 use rookery_train::Trainer;
 
 use lessons::{lessons, positions};
@@ -33,53 +31,18 @@ fn gpu() -> Option<ComputeDevice> {
     Some(device)
 }
 
-/// Small networks of every kind of input, policy and value.
-fn specs() -> Vec<NetworkSpec> {
-    let mut az = NetworkSpec::resnet(1, 8);
-    az.input = InputEncoding::Az119;
-    az.policy = PolicySpec {
-        encoding: PolicyEncoding::Az73,
-        head: PolicyHead::Convolution,
-    };
-    az.value = ValueHead::Scalar {
-        channels: 4,
-        hidden: 16,
-    };
-    az.body_mut().unwrap().se_ratio = None;
-    let mut flat = NetworkSpec::resnet(1, 8);
-    flat.input = InputEncoding::Classic19;
-    flat.policy = PolicySpec {
-        encoding: PolicyEncoding::Flat1968,
-        head: PolicyHead::Dense { channels: 4 },
-    };
-    flat.body_mut().unwrap().activation = Activation::Mish;
-    vec![NetworkSpec::resnet(4, 64), az, flat]
-}
-
 fn evaluate(evaluator: &mut NetworkEvaluator, batch: &Batch) -> Evaluations {
     let mut answer = Evaluations::default();
     evaluator.evaluate(batch, &mut answer).unwrap();
     answer
 }
 
-/// The furthest that two numbers of the answers are apart.
-fn furthest(a: &Evaluations, b: &Evaluations) -> f32 {
-    assert_eq!(
-        (a.logits.len(), a.values.len()),
-        (b.logits.len(), b.values.len())
-    );
-    let logits = a.logits.iter().zip(&b.logits).map(|(a, b)| (a - b).abs());
-    let values = a.values.iter().zip(&b.values).flat_map(|(a, b)| {
-        let apart = [a.win - b.win, a.draw - b.draw, a.loss - b.loss];
-        apart.map(f32::abs)
-    });
-    logits.chain(values).fold(0.0, f32::max)
-}
-
 #[test]
 fn a_gpu_agrees_with_the_processor() {
     let Some(device) = gpu() else { return };
-    for spec in specs() {
+    let mut specs = small_specs();
+    specs[0] = NetworkSpec::resnet(4, 64);
+    for spec in specs {
         let batch = positions(&spec, 40);
         let weights = Weights::random(spec, 8).unwrap();
         let mut exact =
@@ -91,7 +54,7 @@ fn a_gpu_agrees_with_the_processor() {
             (Precision::Bf16, 0.1),
         ] {
             let mut evaluator = NetworkEvaluator::new(&weights, device, precision).unwrap();
-            let apart = furthest(&evaluate(&mut evaluator, &batch), &expected);
+            let apart = evaluate(&mut evaluator, &batch).largest_difference(&expected);
             assert!(apart < tolerance, "{apart} in {precision}");
         }
     }
@@ -109,7 +72,7 @@ fn a_gpu_computes_as_before_once_its_kept_memory_was_released() {
     device.release_kept_memory();
     let mut again = evaluator();
     device.release_kept_memory();
-    let apart = furthest(&evaluate(&mut again, &batch), &expected);
+    let apart = evaluate(&mut again, &batch).largest_difference(&expected);
     assert!(apart < 0.001, "{apart}");
 }
 
@@ -129,7 +92,7 @@ fn threads_share_a_gpu() {
     let work = |mut evaluator: NetworkEvaluator| {
         for _ in 0..20 {
             for (batch, expected) in batches.iter().zip(&expected) {
-                let apart = furthest(&evaluate(&mut evaluator, batch), expected);
+                let apart = evaluate(&mut evaluator, batch).largest_difference(expected);
                 assert!(apart < 0.01, "{apart}");
             }
         }

@@ -25,22 +25,8 @@ fn evaluate(evaluator: &mut CpuEvaluator, batch: &Batch) -> Evaluations {
 }
 
 fn assert_near(left: &Evaluations, right: &Evaluations, tolerance: f32, what: &str) {
-    assert_eq!(left.logits.len(), right.logits.len(), "{what}");
-    assert_eq!(left.values.len(), right.values.len(), "{what}");
-    for (a, b) in left.logits.iter().zip(&right.logits) {
-        let apart = (a - b).abs();
-        assert!(
-            apart <= tolerance * (1.0 + b.abs()),
-            "{what}: logits {a} and {b}"
-        );
-    }
-    for (a, b) in left.values.iter().zip(&right.values) {
-        let apart = [a.win - b.win, a.draw - b.draw, a.loss - b.loss];
-        assert!(
-            apart.iter().all(|x| x.abs() <= tolerance),
-            "{what}: values {a:?} and {b:?}"
-        );
-    }
+    let apart = left.largest_difference(right);
+    assert!(apart <= tolerance, "{what}: {apart} apart");
 }
 
 /// Networks of every kind, with channels that have to be padded and others, and every activation.

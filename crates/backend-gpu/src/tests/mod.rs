@@ -13,7 +13,7 @@ use rookery_engine::{
 use rookery_model::Weights;
 use rookery_model::testing::{busy_weights, small_specs};
 
-use crate::backend::{Trial, largest_difference};
+use crate::backend::Trial;
 use crate::gpu::{Checks, Gpu};
 use crate::kernel::Storage;
 use crate::layers::Planner;
@@ -115,7 +115,7 @@ fn assert_same(one: &Evaluations, other: &Evaluations, storage: Storage, what: &
     if gpu().adapter.is_software {
         assert_eq!(one, other, "{what} {storage:?}");
     }
-    let apart = largest_difference(one, other);
+    let apart = one.largest_difference(other);
     assert!(apart < tolerance(storage), "{what} {storage:?} {apart}");
 }
 
@@ -144,7 +144,7 @@ fn assert_as_on_the_processor(chosen: usize) {
         for storage in storages().iter().copied() {
             for path in [LAYERED, FUSED] {
                 let found = evaluate(&mut network(gpu(), &weights, storage, path), &batch);
-                let apart = largest_difference(&found, &expected);
+                let apart = found.largest_difference(&expected);
                 println!("{path:?} {storage:?} {apart:.1e} {spec:?}");
                 assert_eq!(found.logits.len(), expected.logits.len());
                 assert_eq!(found.values.len(), expected.values.len());
@@ -187,7 +187,7 @@ fn larger_networks_take_the_path_that_suits_them() {
         assert_eq!(variants[0], path, "{shape}");
         let batch = batch_for(&spec, 2, 1);
         let found = evaluate(&mut network(gpu(), &weights, storage, path), &batch);
-        let apart = largest_difference(&found, &expected(&weights, &batch));
+        let apart = found.largest_difference(&expected(&weights, &batch));
         assert!(apart < tolerance(storage), "{shape}: {apart}");
     }
 }
@@ -209,7 +209,7 @@ fn matrices_give_what_the_processor_computes() {
         let path = variants[seed % variants.len()];
         let mut evaluator = network(gpu(), &weights, Storage::F16, path);
         let found = evaluate(&mut evaluator, &batch);
-        let apart = largest_difference(&found, &expected(&weights, &batch));
+        let apart = found.largest_difference(&expected(&weights, &batch));
         println!("{path} {apart:.1e} {spec:?}");
         assert!(apart < tolerance(Storage::F16), "{path} {apart} {spec:?}");
         if seed < 2 {
@@ -248,7 +248,7 @@ fn positions_with_all_moves_and_without_any_are_evaluated() {
         batch.push_indices(&GameHistory::default(), moves);
     }
     let found = evaluate(&mut network(gpu(), &weights, Storage::F32, FUSED), &batch);
-    let apart = largest_difference(&found, &expected(&weights, &batch));
+    let apart = found.largest_difference(&expected(&weights, &batch));
     assert!(apart < 1e-4, "{apart}");
     let mut many = Batch::new(spec.input, spec.policy.encoding);
     many.push_indices(&GameHistory::default(), all.clone().cycle().take(10_000));

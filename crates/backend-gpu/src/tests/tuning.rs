@@ -33,7 +33,7 @@ fn every_variant_gives_the_same_numbers_of_its_path() {
             let mut first: [Option<Evaluations>; 3] = [const { None }; 3];
             for path in variants {
                 let found = evaluate(&mut network(gpu(), &weights, storage, path), &batch);
-                let apart = largest_difference(&found, &expected);
+                let apart = found.largest_difference(&expected);
                 assert!(
                     apart < tolerance(storage),
                     "{path} {storage:?} {apart} {spec:?}"

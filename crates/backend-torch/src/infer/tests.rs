@@ -14,21 +14,8 @@ fn evaluator(weights: &Weights) -> NetworkEvaluator {
 }
 
 fn assert_near(left: &Evaluations, right: &Evaluations, tolerance: f32) {
-    assert_eq!(left.logits.len(), right.logits.len());
-    assert_eq!(left.values.len(), right.values.len());
-    for (a, b) in left.logits.iter().zip(&right.logits) {
-        assert!(
-            (a - b).abs() <= tolerance * (1.0 + b.abs()),
-            "logits {a} and {b}"
-        );
-    }
-    for (a, b) in left.values.iter().zip(&right.values) {
-        let apart = [a.win - b.win, a.draw - b.draw, a.loss - b.loss];
-        assert!(
-            apart.iter().all(|x| x.abs() <= tolerance),
-            "values {a:?} and {b:?}"
-        );
-    }
+    let apart = left.largest_difference(right);
+    assert!(apart <= tolerance, "{apart} apart");
 }
 
 fn evaluate(evaluator: &mut NetworkEvaluator, batch: &Batch) -> Evaluations {

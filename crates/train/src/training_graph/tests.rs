@@ -8,21 +8,8 @@ use rookery_model::testing::{busy_weights, small_specs};
 use super::*;
 
 fn assert_near(left: &Evaluations, right: &Evaluations, tolerance: f32) {
-    assert_eq!(left.logits.len(), right.logits.len());
-    assert_eq!(left.values.len(), right.values.len());
-    for (a, b) in left.logits.iter().zip(&right.logits) {
-        assert!(
-            (a - b).abs() <= tolerance * (1.0 + b.abs()),
-            "logits {a} and {b}"
-        );
-    }
-    for (a, b) in left.values.iter().zip(&right.values) {
-        let apart = [a.win - b.win, a.draw - b.draw, a.loss - b.loss];
-        assert!(
-            apart.iter().all(|x| x.abs() <= tolerance),
-            "values {a:?} and {b:?}"
-        );
-    }
+    let apart = left.largest_difference(right);
+    assert!(apart <= tolerance, "{apart} apart");
 }
 
 /// The network as it is trained, in evaluation mode, read out cell by cell.
