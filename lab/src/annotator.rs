@@ -277,23 +277,28 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn tags_name_the_result_that_ends_the_moves() {
-        let tag = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        let game = PgnGame {
+    /// A game without moves.
+    fn game(tags: &[(&str, &str)]) -> PgnGame {
+        let tag = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        PgnGame {
             start: GameHistory::default(),
             moves: Vec::new(),
             result: None,
             elo: [None; 2],
             evaluations: Vec::new(),
-            tags: vec![
-                tag("Event", "Café \"Mate\""),
-                tag("Result", "1/2"),
-                tag("Annotator", "somebody else"),
-                tag("no name", "x"),
-                tag("", "x"),
-            ],
-        };
+            tags: tags.iter().map(tag).collect(),
+        }
+    }
+
+    #[test]
+    fn tags_name_the_result_that_ends_the_moves() {
+        let game = game(&[
+            ("Event", "Café \"Mate\""),
+            ("Result", "1/2"),
+            ("Annotator", "somebody else"),
+            ("no name", "x"),
+            ("", "x"),
+        ]);
         let expected = "[Event \"Café \\\"Mate\\\"\"]\n[Result \"*\"]\n[Annotator \"E\"]\n\n";
         assert_eq!(tags(&game, "*", "E"), expected);
     }
@@ -340,23 +345,14 @@ mod tests {
     fn a_game_that_is_called_a_stray_is_written_once() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("games.part");
-        let tag = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let games: Vec<String> = (0..3)
             .map(|number| {
-                let start = GameHistory::default();
-                let strays = stray_tags(start.position(), "E") + "\n1. e4 *\n\n";
-                let game = PgnGame {
-                    start,
-                    moves: Vec::new(),
-                    result: None,
-                    elo: [None; 2],
-                    evaluations: Vec::new(),
-                    tags: vec![
-                        tag("Event", if number == 1 { "Stray" } else { "x" }),
-                        tag("Stray", "1"),
-                        tag("Round", &number.to_string()),
-                    ],
-                };
+                let game = game(&[
+                    ("Event", if number == 1 { "Stray" } else { "x" }),
+                    ("Stray", "1"),
+                    ("Round", &number.to_string()),
+                ]);
+                let strays = stray_tags(game.start.position(), "E") + "\n1. e4 *\n\n";
                 tags(&game, "*", "E") + "1. d4 *\n\n" + &strays.repeat(number)
             })
             .collect();

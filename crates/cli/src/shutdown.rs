@@ -2,7 +2,6 @@
 //! the process at once.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use rookery_common::signals::{StopSignal, StopSignals};
 use tokio::sync::watch;
@@ -13,13 +12,13 @@ const INTERRUPTED: i32 = 130;
 /// Whether the user asked to stop; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Shutdown {
-    sender: Arc<watch::Sender<bool>>,
+    sender: watch::Sender<bool>,
 }
 
 impl Default for Shutdown {
     fn default() -> Self {
         Self {
-            sender: Arc::new(watch::Sender::new(false)),
+            sender: watch::Sender::new(false),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::checkpoint::CheckpointFolder;
 use crate::data::ledger_sync::LedgerSync;
 use crate::data::{ChunkFolder, ChunkIngest, ExcludedChunks, HeldOut, Ledger};
 use crate::exports;
-use crate::folder_lock::FolderLock;
+use crate::folder_lock;
 use crate::learner::Learner;
 use crate::metrics::endpoint::Endpoint;
 use crate::metrics::{MetricLog, MetricSender};
@@ -31,7 +31,7 @@ impl Session {
     /// Opens the folder and goes on from its checkpoint, or begins.
     pub(super) async fn begin(settings: Settings, around: Surroundings) -> anyhow::Result<Self> {
         let dir = settings.dir.clone();
-        let lock = FolderLock::take(&dir)?;
+        let lock = folder_lock::take(&dir)?;
         let mut checkpoints = CheckpointFolder::open(dir.join("checkpoints"))?;
         let open = |state: &State, path: &Path| resume(state, path, &around.client, &settings);
         let (state, learner) = match checkpoints.load(open)? {

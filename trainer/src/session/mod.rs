@@ -21,6 +21,7 @@ mod train;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rookery_common::file_lock::FileLock;
 use rookery_common::params::TrainingParams;
 use rookery_common::protocol::runs::MetricPoint;
 
@@ -31,7 +32,6 @@ use crate::buffer::Window;
 use crate::checkpoint::CheckpointFolder;
 use crate::data::ChunkIngest;
 use crate::data::ledger_sync::LedgerSync;
-use crate::folder_lock::FolderLock;
 use crate::learner::{Compute, Learner};
 use crate::metrics::endpoint::Endpoint;
 use crate::metrics::{MetricKind, MetricLog, MetricSender, Values};
@@ -120,7 +120,7 @@ pub struct Session {
     log: MetricLog,
     _endpoint: Option<Endpoint>,
     sender: MetricSender,
-    _lock: FolderLock,
+    _lock: FileLock,
 }
 
 /// Whether to go on.

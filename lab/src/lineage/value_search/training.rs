@@ -170,6 +170,13 @@ mod tests {
 
     use super::*;
 
+    const SETTINGS: Settings = Settings {
+        filters: 1,
+        looks: 1,
+        rate: 0.001,
+        seed: 1,
+    };
+
     #[test]
     fn noise_falls_with_the_logarithm_of_the_game() {
         assert_eq!(noise(1), 1.0);
@@ -179,14 +186,8 @@ mod tests {
 
     #[test]
     fn an_iteration_learns_from_ten_games_of_both_colours_and_repeats() {
-        let settings = Settings {
-            filters: 1,
-            looks: 1,
-            rate: 0.001,
-            seed: 1,
-        };
         let train = || {
-            let mut trainer = Trainer::new(settings);
+            let mut trainer = Trainer::new(SETTINGS);
             let mut learnt = (0..9).filter_map(|_| trainer.play_and_learn(&|| false));
             assert_eq!(learnt.next().map(|one| one.examples), None);
             (trainer.play_and_learn(&|| false).unwrap(), trainer)
@@ -208,13 +209,7 @@ mod tests {
 
     #[test]
     fn training_ends_within_a_game_and_within_an_iteration() {
-        let settings = Settings {
-            filters: 1,
-            looks: 1,
-            rate: 0.001,
-            seed: 1,
-        };
-        let mut trainer = Trainer::new(settings);
+        let mut trainer = Trainer::new(SETTINGS);
         let left = Cell::new(3);
         let is_over = || left.replace(left.get() - 1) == 0;
         assert!(trainer.play_and_learn(&is_over).is_none());

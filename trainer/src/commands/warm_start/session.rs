@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use rookery_common::file_lock::FileLock;
 use rookery_common::files::write_whole;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::NetworkSpec;
@@ -18,7 +19,7 @@ use serde_json::json;
 
 use super::{WarmStartArgs, report};
 use crate::checkpoint::CheckpointFolder;
-use crate::folder_lock::FolderLock;
+use crate::folder_lock;
 use crate::learner::{Compute, Learner};
 use crate::metrics::{MetricKind, MetricLog, values};
 use crate::pipeline::{Prefetcher, Sampler};
@@ -57,7 +58,7 @@ pub(super) struct WarmSession<'a> {
     learner: Learner,
     state: State,
     checkpoints: Option<CheckpointFolder>,
-    _lock: Option<FolderLock>,
+    _lock: Option<FileLock>,
     log: Option<MetricLog>,
     meter: LossMeter,
     saved: Instant,
@@ -102,7 +103,7 @@ impl<'a> WarmSession<'a> {
             output: args.output.as_deref().map(absolute).transpose()?,
         };
         let folder = args.dir.as_deref().filter(|_| !args.dry_run);
-        let lock = folder.map(FolderLock::take).transpose()?;
+        let lock = folder.map(folder_lock::take).transpose()?;
         let checkpoints = folder.map(|dir| CheckpointFolder::open(dir.join("checkpoints")));
         let checkpoints = checkpoints.transpose()?;
         let resume = |state: &State, path: &Path| -> anyhow::Result<Learner> {
