@@ -107,7 +107,7 @@ fn said_to_be_packed(name: &Path) -> bool {
 /// # Errors
 ///
 /// As [`unpack`], and for a text that is longer.
-pub fn unpack_within(name: &Path, input: &[u8], limit: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn unpack_within(name: &Path, input: &[u8], limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     unpack(name, input)?
         .take(limit + 1)

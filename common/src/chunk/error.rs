@@ -121,14 +121,14 @@ impl ChunkError {
 
     /// The same, in this game.
     #[must_use]
-    pub fn in_game(mut self, game: u32) -> Self {
+    pub(crate) fn in_game(mut self, game: u32) -> Self {
         self.game = Some(game);
         self
     }
 
     /// The same, at this ply.
     #[must_use]
-    pub fn at_ply(mut self, ply: usize) -> Self {
+    pub(crate) fn at_ply(mut self, ply: usize) -> Self {
         self.ply = Some(ply as u32);
         self
     }

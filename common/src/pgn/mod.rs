@@ -111,7 +111,7 @@ pub enum Evaluation {
 impl Evaluation {
     /// The evaluation that a comment holds, the first if there are several. A depth after a comma is
     /// passed over; a whole number before it is hundredths of a pawn, as ChessBase writes them.
-    pub fn in_comment(comment: &str) -> Option<Self> {
+    pub(crate) fn in_comment(comment: &str) -> Option<Self> {
         let (_, rest) = comment.split_once("[%eval")?;
         let (value, _) = rest.split_once(']')?;
         let (value, depth) = match value.split_once(',') {
@@ -129,7 +129,7 @@ impl Evaluation {
 
     /// The evaluation of a position from which White gets this share of the points, 0 to 1, at most 25 pawns: the
     /// inverse of [`expected_score`](Self::expected_score).
-    pub fn of_score(score: f64) -> Self {
+    pub(crate) fn of_score(score: f64) -> Self {
         const MOST: f64 = 2_500.0;
         let cp = -(1.0 / score - 1.0).ln() / LOGISTIC;
         Self::Centipawns(cp.clamp(-MOST, MOST).round() as i32)

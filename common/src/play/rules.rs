@@ -194,7 +194,7 @@ impl GameRules {
     }
 
     /// Whether some searches are fast: else no effort is drawn.
-    pub fn has_fast_searches(&self) -> bool {
+    pub(crate) fn has_fast_searches(&self) -> bool {
         self.full_share < 1.0
     }
 

@@ -198,7 +198,7 @@ impl<C> Graph<C> {
     }
 
     /// The same of what [`apply_first`](host::apply_first) made of the planes, in the tower's numbers and in 32 bits.
-    pub fn tower_on(
+    pub(crate) fn tower_on(
         &self,
         [x, wide]: [Tensor; 2],
         convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,
@@ -222,7 +222,7 @@ impl<C> Graph<C> {
     }
 
     /// What the policy's last layer gets: `[positions, channels, 8, 8]`.
-    pub fn policy_features(
+    pub(crate) fn policy_features(
         &self,
         x: &Tensor,
         convolve: &impl Fn(&C, &Tensor) -> TorchResult<Tensor>,

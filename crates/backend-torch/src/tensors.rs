@@ -43,7 +43,7 @@ pub fn to_f32(tensor: &Tensor) -> TorchResult<Vec<f32>> {
 }
 
 /// Copies a tensor's numbers, converted to `f32`, into `target`, which must be as long.
-pub fn copy_f32(tensor: &Tensor, target: &mut [f32]) -> TorchResult<()> {
+pub(crate) fn copy_f32(tensor: &Tensor, target: &mut [f32]) -> TorchResult<()> {
     let length = tensor.numel();
     tensor.f_to_kind(Kind::Float)?.f_copy_data(target, length)
 }

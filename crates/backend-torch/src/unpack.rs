@@ -60,7 +60,7 @@ impl Unpacker {
 
     /// As [`unpack`](Self::unpack), for an evaluation: a GPU gets numbers of the policy's cells along, and a batch of
     /// [usual size](usual_size), whose last positions may be empty.
-    pub fn unpack_with(&mut self, batch: &Batch, cells: &[i64]) -> TorchResult<Planes<'_>> {
+    pub(crate) fn unpack_with(&mut self, batch: &Batch, cells: &[i64]) -> TorchResult<Planes<'_>> {
         match self.device {
             Device::Cuda(_) => self.on_device(batch, usual_size(batch.len()), cells),
             _ => self.written(batch),

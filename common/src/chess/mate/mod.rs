@@ -80,7 +80,7 @@ pub fn find(position: &Chess, longest: MateDepth) -> Option<ForcedMate> {
 }
 
 /// Every move that mates at once, in the order in which they are generated.
-pub fn mates_in_one(position: &Chess) -> Vec<Move> {
+fn mates_in_one(position: &Chess) -> Vec<Move> {
     let checks = Checks::of(position);
     let moves = position.legal_moves();
     moves

@@ -28,6 +28,7 @@ const LEAST: u32 = 2;
 /// ```
 #[derive(Debug)]
 pub struct ProofVisits {
+    /// That may still be looked at.
     positions: u32,
 }
 
@@ -35,11 +36,6 @@ impl ProofVisits {
     /// Looks at no more than about so many positions in all. What would take more is as if it needed no visits.
     pub const fn within(positions: u32) -> Self {
         Self { positions }
-    }
-
-    /// Positions that may still be looked at.
-    pub const fn positions_left(&self) -> u32 {
-        self.positions
     }
 
     /// A lower bound of the visits after which the side to move is proven to win by `m`; above `most` as soon as it is
@@ -153,7 +149,7 @@ mod tests {
         let mut bounds = ProofVisits::within(500);
         let needed = bounds.until_lost(start.position(), 400);
         assert!((20..=400).contains(&needed), "{needed}");
-        assert_eq!(bounds.positions_left(), 0);
+        assert_eq!(bounds.positions, 0);
         // Its own moves are counted in any case.
         assert_eq!(bounds.until_lost(start.position(), 400), 20);
     }

@@ -30,7 +30,7 @@ impl FromStr for KnownRating {
 }
 
 /// The rating of an opponent: the known one of its name, or the one that Stockfish is limited to.
-pub fn rating_of(opponent: &str, known: &[KnownRating]) -> Option<AnchorElo> {
+pub(crate) fn rating_of(opponent: &str, known: &[KnownRating]) -> Option<AnchorElo> {
     let found = known.iter().find(|one| one.name == opponent);
     let by_name = || {
         opponent
@@ -46,7 +46,7 @@ pub fn rating_of(opponent: &str, known: &[KnownRating]) -> Option<AnchorElo> {
 /// # Errors
 ///
 /// If one is not among the opponents.
-pub fn check_names(known: &[KnownRating], opponents: &[&str]) -> anyhow::Result<()> {
+pub(crate) fn check_names(known: &[KnownRating], opponents: &[&str]) -> anyhow::Result<()> {
     for KnownRating { name, .. } in known {
         anyhow::ensure!(
             opponents.contains(&&**name),
