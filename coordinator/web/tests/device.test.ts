@@ -11,11 +11,19 @@ import { wdlOf } from "../src/engine/wdl";
 class Fake implements GpuNetwork {
   readonly batches: number[] = [];
   isReleased = false;
-  fail!: (error: Error) => void;
-  readonly failure = new Promise<never>((_, reject) => (this.fail = reject));
+  readonly listeners = new Set<(error: Error) => void>();
+  private reject: (error: Error) => void = () => {};
 
-  constructor(private readonly milliseconds: number, private readonly value = 0) {
-    this.failure.catch(() => {});
+  constructor(private readonly milliseconds: number, private readonly value = 0) {}
+
+  fail(error: Error): void {
+    this.reject(error);
+    for (const hear of this.listeners) hear(error);
+  }
+
+  onFailure(hear: (error: Error) => void): () => void {
+    this.listeners.add(hear);
+    return () => this.listeners.delete(hear);
   }
 
   encode(_: GameHistory, moves: readonly NormalMove[]): Question {
@@ -24,8 +32,10 @@ class Fake implements GpuNetwork {
 
   async evaluate(batch: readonly Question[]): Promise<Evaluation[]> {
     this.batches.push(batch.length);
-    const done = new Promise((resolve) => setTimeout(resolve, this.milliseconds));
-    await Promise.race([done, this.failure]);
+    await new Promise((resolve, reject) => {
+      this.reject = reject;
+      setTimeout(resolve, this.milliseconds);
+    });
     return batch.map(({ planes }) => ({ logits: planes, value: wdlOf(this.value, 0.2) }));
   }
 
@@ -175,6 +185,14 @@ describe("a graphics card that is lost", () => {
     await vi.runAllTimersAsync();
     expect([said.at(-1), gpu.isReleased]).toEqual([status, true]);
   });
+});
+
+test.each(["choose", "release"] as const)("a network that leaves the graphics card by %s no longer waits for its failure", async (way) => {
+  const { gpu, network, choose } = setUp();
+  await choose("gpu");
+  expect(gpu.listeners.size).toBe(1);
+  await (way === "choose" ? choose("processor") : network.release());
+  expect(gpu.listeners.size).toBe(0);
 });
 
 test("a later choice overtakes a trial", async () => {

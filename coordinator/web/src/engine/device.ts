@@ -44,6 +44,8 @@ export class DeviceNetwork implements Evaluator {
   evaluations = 0;
   milliseconds = 0;
   private gpu: GpuNetwork | undefined;
+  /** From failures of `gpu`. */
+  private unsubscribe: () => void = () => {};
   /** Counts choices: a trial that a later choice has overtaken is dropped. */
   private choices = 0;
   /** The end of the last evaluation or measurement. */
@@ -125,7 +127,7 @@ export class DeviceNetwork implements Evaluator {
   private take(gpu: GpuNetwork): void {
     this.gpu = gpu;
     this.announce({ device: "gpu", text: "Your graphics card computes the network.", isProblem: false });
-    gpu.failure.catch((error) => this.fallBack(gpu, error));
+    this.unsubscribe = gpu.onFailure((error) => this.fallBack(gpu, error));
   }
 
   private async evaluateByGpu(batch: readonly Question[]): Promise<Evaluation[] | undefined> {
@@ -146,6 +148,7 @@ export class DeviceNetwork implements Evaluator {
 
   private drop(gpu: GpuNetwork | undefined): void {
     this.gpu = undefined;
+    this.unsubscribe();
     if (gpu) discard(gpu);
   }
 

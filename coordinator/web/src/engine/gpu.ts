@@ -4,6 +4,7 @@ import mjs from "onnxruntime-web/ort-wasm-simd-threaded.jspi.mjs?url";
 import wasm from "onnxruntime-web/ort-wasm-simd-threaded.jspi.wasm?url";
 import type { DeviceChoice } from "./device";
 import type { Evaluator } from "./evaluator";
+import { Failure } from "./failure";
 import { type Encodings, OnnxNetwork, type Runtime } from "./network";
 
 /** What the page needs of WebGPU, which TypeScript's library does not describe yet. */
@@ -20,8 +21,10 @@ const BATCH_SIZES = [8, 32];
 
 /** The runtime, loaded once. Its WebGPU device lasts as long as it: a lost one comes back with a new page. */
 let runtime: Promise<Runtime> | undefined;
-/** Rejects when the device is lost or out of memory. */
-let failure: Promise<never> | undefined;
+/** The device is lost or out of memory. */
+const failure = new Failure();
+/** Whether the device tells `failure`. */
+let isWatched = false;
 /** The end of the last call: the runtime takes one at a time. */
 let last: Promise<unknown> = Promise.resolve();
 
@@ -37,8 +40,8 @@ export async function gpuObstacle(choice: DeviceChoice): Promise<string | undefi
 }
 
 export interface GpuNetwork extends Evaluator {
-  /** Rejects when the graphics card fails. */
-  readonly failure: Promise<never>;
+  /** Calls `hear` when the graphics card fails, at once if it has failed. Returns the function that unsubscribes. */
+  onFailure(hear: (error: Error) => void): () => void;
   release(): Promise<void>;
 }
 
@@ -46,35 +49,38 @@ export interface GpuNetwork extends Evaluator {
 export async function loadGpuNetwork(model: Uint8Array, encodings: Encodings): Promise<GpuNetwork> {
   runtime ??= loadRuntime();
   const loaded = await runtime;
-  const loading = inTurn(() => OnnxNetwork.load(loaded, model, encodings));
-  const network = await (failure ? Promise.race([loading, failure]) : loading);
-  failure ??= failureOf((await loaded.ort.env.webgpu.device) as GpuDevice);
-  const failed = failure;
+  const network = await failure.race(() => inTurn(() => OnnxNetwork.load(loaded, model, encodings)));
+  if (!isWatched) watch((await loaded.ort.env.webgpu.device) as GpuDevice);
   return {
-    failure,
+    onFailure: (hear) => failure.subscribe(hear),
     encode: (game, moves) => network.encode(game, moves),
-    evaluate: (batch) => Promise.race([inTurn(() => network.evaluate(batch)), failed]),
+    evaluate: (batch) => failure.race(() => inTurn(() => network.evaluate(batch))),
     release: () => inTurn(() => network.release()),
   };
 }
 
-async function loadRuntime(): Promise<Runtime> {
+/** Fetches the runtime. If that fails, the next network tries again. */
+function loadRuntime(): Promise<Runtime> {
+  return fetchRuntime().catch((error: unknown) => {
+    runtime = undefined;
+    throw error;
+  });
+}
+
+async function fetchRuntime(): Promise<Runtime> {
   const ort = await import("onnxruntime-web/jspi");
   ort.env.wasm.wasmPaths = { mjs, wasm };
   ort.env.wasm.numThreads = 1;
   return { ort, provider: "webgpu", batchSizes: BATCH_SIZES };
 }
 
-function failureOf(device: GpuDevice): Promise<never> {
-  const failed = new Promise<never>((_, reject) => {
-    void device.lost.then(({ message }) => reject(new Error(message || "the device was lost")));
-    device.addEventListener("uncapturederror", (event) => {
-      const { error } = event as Event & { readonly error: { readonly message: string } };
-      reject(new Error(error.message));
-    });
+function watch(device: GpuDevice): void {
+  isWatched = true;
+  void device.lost.then(({ message }) => failure.set(new Error(message || "the device was lost")));
+  device.addEventListener("uncapturederror", (event) => {
+    const { error } = event as Event & { readonly error: { readonly message: string } };
+    failure.set(new Error(error.message));
   });
-  failed.catch(() => {});
-  return failed;
 }
 
 function inTurn<T>(call: () => Promise<T>): Promise<T> {
