@@ -1,9 +1,15 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { GameHistory } from "../src/chess/history";
+import { INPUT_ENCODINGS, encodeInput } from "../src/encoding/input";
 import { Engine } from "../src/engine/engine";
+import type { Request } from "../src/engine/protocol";
 
 class FakeWorker extends EventTarget {
-  postMessage(): void {}
+  readonly requests: Request[] = [];
+
+  postMessage(request: Request): void {
+    this.requests.push(request);
+  }
 }
 
 let worker: FakeWorker;
@@ -33,4 +39,17 @@ describe("a worker that stops is said", () => {
     worker.dispatchEvent(new Event("error"));
     await expect(asked).rejects.toThrow("The engine stopped.");
   });
+});
+
+test.each([
+  ["no capture is possible", "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 1"],
+  ["a capture is possible", "rnbqkbnr/ppp1pppp/8/8/3pP3/8/PPPP1PPP/RNBQKBNR b KQkq e3 0 3"],
+])("the worker sees the double push before a set-up position, where %s", (_, fen) => {
+  const game = GameHistory.fromFen(fen);
+  void engine.search(game, [], { player: "opponent", visits: 1 }, () => {});
+  const request = worker.requests.at(-1)!;
+  if (request.kind !== "search") throw new Error(request.kind);
+  const received = GameHistory.fromFen(request.search.start);
+  expect(received.start.epSquare).toBe(20);
+  for (const encoding of INPUT_ENCODINGS) expect(encodeInput(encoding, received)).toEqual(encodeInput(encoding, game));
 });

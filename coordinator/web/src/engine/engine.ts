@@ -67,7 +67,8 @@ export class Engine {
     return new Promise((resolve, reject) => {
       if (this.failure) return reject(this.failure);
       this.running = { id, update, resolve, reject };
-      const start = makeFen(game.start.toSetup());
+      // The setup has the en passant square only if a capture is possible there; the network sees it in either case.
+      const start = makeFen({ ...game.start.toSetup(), epSquare: game.start.epSquare });
       this.send({ kind: "search", search: { id, player, start, moves, visits } });
     });
   }
