@@ -9,13 +9,19 @@
   if (parts.length === 0 || !window.EventSource) return;
 
   const pause = 2000;
+  // How long a hidden page keeps its stream open.
+  const grace = 60000;
   let waiting = false;
   let missed = false;
+  let events = null;
+  let retrying;
+  let hiding;
 
   // Whether somebody is about to do something in a part: keys go there, text is marked, or a chart is dragged over.
+  // A click into a table gives it the focus too, which is no sign that keys will follow.
   function isInUse(part) {
     const marked = getSelection();
-    return part.contains(document.activeElement) || part.querySelector(".selection") !== null
+    return part.matches(":focus-visible") || part.querySelector(":focus-visible, .selection") !== null
       || (!marked.isCollapsed && marked.containsNode(part, true));
   }
 
@@ -56,7 +62,6 @@
     }, pause));
   }
 
-  const events = new EventSource("/api/v1/events");
   const hear = (event) => {
     try {
       const told = JSON.parse(event.data);
@@ -65,28 +70,61 @@
       soon();
     }
   };
-  for (const kind of ["chunk", "network", "match", "promotion", "rollback", "ratings", "metrics", "missed"]) {
-    events.addEventListener(kind, hear);
-  }
-  events.addEventListener("board", (event) => {
-    document.dispatchEvent(new CustomEvent("rookery-board", { detail: JSON.parse(event.data) }));
-  });
-  events.addEventListener("promotion", (event) => {
-    const told = JSON.parse(event.data);
-    if (told.run === run) document.dispatchEvent(new CustomEvent("rookery-promotion", { detail: told }));
-  });
-  events.onopen = () => {
+  function opened() {
     lamp.hidden = false;
     lamp.classList.remove("lost");
     lamp.textContent = "live";
     if (missed) soon();
-  };
-  events.onerror = () => {
+  }
+
+  // The browser connects again after a break, but not after an error of HTTP: of a proxy whose coordinator restarts,
+  // or of a coordinator that has too many listeners of one address. All who wait do not come back at once.
+  function failed() {
     missed = true;
     lamp.classList.add("lost");
     lamp.textContent = "connecting…";
-  };
+    if (events.readyState === EventSource.CLOSED) retrying = setTimeout(connect, 15000 + 30000 * Math.random());
+  }
+
+  function connect() {
+    events = new EventSource("/api/v1/events");
+    for (const kind of ["chunk", "network", "match", "promotion", "rollback", "ratings", "metrics", "missed"]) {
+      events.addEventListener(kind, hear);
+    }
+    events.addEventListener("board", (event) => {
+      document.dispatchEvent(new CustomEvent("rookery-board", { detail: JSON.parse(event.data) }));
+    });
+    events.addEventListener("promotion", (event) => {
+      const told = JSON.parse(event.data);
+      if (told.run === run) document.dispatchEvent(new CustomEvent("rookery-promotion", { detail: told }));
+    });
+    events.onopen = opened;
+    events.onerror = failed;
+  }
+
+  // A hidden page gives up its stream unless it was asked for notices: by HTTP/1.1 a browser opens only six
+  // connections to a server, for all its tabs.
+  function disconnect() {
+    if (document.querySelector('#notify[data-on="true"]')) return;
+    clearTimeout(retrying);
+    events?.close();
+    events = null;
+    missed = true;
+  }
+
   document.addEventListener("visibilitychange", () => {
-    if (!document.hidden && missed) soon();
+    clearTimeout(hiding);
+    if (document.hidden) {
+      hiding = setTimeout(disconnect, grace);
+      return;
+    }
+    if (missed) soon();
+    if (events) return;
+    // What happens before the stream is open is shown once it is.
+    missed = true;
+    connect();
   });
+  connect();
+  // The scripts that follow have run by then, and know whether notices were asked for.
+  document.addEventListener("DOMContentLoaded", () => { if (document.hidden) disconnect(); });
 })();
