@@ -30,7 +30,7 @@ pub struct DeviceArgs {
     /// Compute on this device: auto, cpu, cuda, cuda:N or mps.
     #[arg(long, env = "ROOKERY_DEVICE", default_value = "auto")]
     pub device: DeviceChoice,
-    /// Compute in these numbers: auto, f32, bf16 or f16. In training, auto is bf16 on GPUs and on
+    /// Compute in these numbers: auto, f32, bf16, and f16 on a GPU in matches. In training, auto is bf16 on GPUs and on
     /// processors that are faster in it: with AMX, and AMD's with AVX-512.
     #[arg(long, default_value = "auto")]
     pub precision: Precision,

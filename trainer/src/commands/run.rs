@@ -51,9 +51,10 @@ pub struct RunArgs {
     /// few new positions arrive.
     #[arg(long, value_name = "TIMES", default_value_t = 20.0, value_parser = positive)]
     pub max_reuse: f64,
-    /// Train on chunks only when they are this many minutes old, so that audits come first. In a public run with an
-    /// operator's auditor, 10 minutes keep out nearly all false chunks. 0 trains on every chunk at once.
-    #[arg(long, value_name = "MINUTES", default_value_t = 0)]
+    /// Train on chunks only when they are this many minutes old, so that audits come first. Where an operator's
+    /// auditor works, 10 minutes keep out nearly all false chunks; where volunteers alone audit, 60. 0 trains on every chunk
+    /// at once.
+    #[arg(long, env = "ROOKERY_CHUNK_DELAY", value_name = "MINUTES", default_value_t = 0)]
     pub chunk_delay: u32,
     /// Mix the games of these PGN files, plain, gzip or zstd, into every batch. They are read once and
     /// kept in the trainer's folder.

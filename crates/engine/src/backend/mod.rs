@@ -36,7 +36,7 @@ pub enum DeviceChoice {
 
 /// A text that names no device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("RK-0313: {0:?} is no device; write auto, cpu, gpu, gpu:N, cuda, cuda:N or mps")]
+#[error("RK-0313: {0:?} is no device; write auto, cpu, gpu, gpu:N, gpu:all, cuda, cuda:N or mps")]
 pub struct ParseDeviceError(String);
 
 impl FromStr for DeviceChoice {
