@@ -194,6 +194,31 @@ describe("a promotion", () => {
       assert.equal((await moves(page))[0], "a8=R");
     }));
 
+  test("is no longer asked for once the board is turned", () =>
+    on(at({ fen }), "play-promotion-turned", async (page) => {
+      await menuOpens(page);
+      await page.click("#flip");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await clickMove(page, "a7", "a8");
+      const menu = page.getByRole("dialog");
+      await menu.waitFor();
+      const [, y] = await middle(page, "a8");
+      const box = await menu.getByRole("button", { name: "queen" }).boundingBox();
+      assert.ok(Math.abs(box.y + box.height / 2 - y) < box.height, "it stands on the promotion's square");
+      await page.getByRole("button", { name: "queen" }).click();
+      await movesAre(page, 2);
+      assert.equal((await moves(page))[0], "a8=Q");
+    }));
+
+  test("can be thought better of wherever the focus is", () =>
+    on(at({ fen }), "play-promotion-escaped", async (page) => {
+      await menuOpens(page);
+      await page.focus("#strength");
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      assert.deepEqual(await moves(page), []);
+    }));
+
   test("is no longer asked for in another position", () =>
     on(at({ fen }), "play-promotion-gone", async (page) => {
       await menuOpens(page);
@@ -319,6 +344,28 @@ describe("networks", () => {
       await type(page, "Qxd2");
       await movesAre(page, 2);
       assert.match((await moves(page))[1], /xd2$/);
+    }));
+
+  test("are loaded without a percentage for screen readers", () =>
+    on("/runs/main/networks/0", "play-loading", async (page) => {
+      await page.addInitScript(() => {
+        globalThis.said = [];
+        globalThis.shown = [];
+        document.addEventListener("DOMContentLoaded", () => {
+          const status = document.getElementById("status");
+          new MutationObserver(() => {
+            const spoken = status.cloneNode(true);
+            spoken.querySelectorAll("[aria-hidden]").forEach((part) => part.remove());
+            globalThis.said.push(spoken.textContent);
+            globalThis.shown.push(status.textContent);
+          }).observe(status, { childList: true, characterData: true, subtree: true });
+        });
+      });
+      await page.click("text=Play in the browser");
+      await says(page, "White to move.");
+      const [said, shown] = await page.evaluate(() => [globalThis.said, globalThis.shown]);
+      assert.ok(shown.some((text) => /^Loading network #0 … 100 %$/.test(text)), shown.join("; "));
+      assert.ok(said.every((text) => !text.includes("%")), said.join("; "));
     }));
 
   test("are fetched once", async () => {

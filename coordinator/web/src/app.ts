@@ -10,7 +10,7 @@ import { messageOf } from "./errors";
 import { AnalysisPanel } from "./ui/analysis";
 import { Board } from "./ui/board";
 import { DeviceField } from "./ui/device";
-import { element } from "./ui/elements";
+import { create, element } from "./ui/elements";
 import { bindKeys, MoveField } from "./ui/keyboard";
 import { MoveSheet } from "./ui/moves";
 import { chosenNetwork, opponentName } from "./ui/networks";
@@ -76,9 +76,7 @@ export class App {
     this.refresh();
     try {
       const { name, file } = await chosenNetwork(this.run, chosen);
-      this.say(`Loading ${name} …`);
-      await this.engine.load(file, (received) =>
-        this.say(`Loading ${name}: ${Math.round((100 * received) / file.bytes)} %`));
+      await this.engine.load(file, this.sayLoading(`Loading ${name} …`, file.bytes));
       this.loaded = chosen;
       this.refresh();
     } catch (error) {
@@ -104,6 +102,20 @@ export class App {
   say(text: string): void {
     this.status.textContent = text;
     this.status.classList.remove("problem");
+  }
+
+  /** Shows how much of a file has come. The percentages are for the eye: a screen reader would read out each. */
+  private sayLoading(text: string, bytes: number): (received: number) => void {
+    const share = create("span", { "aria-hidden": "true" });
+    const show = (): void => {
+      this.say(text);
+      this.status.append(share);
+    };
+    show();
+    return (received) => {
+      share.textContent = ` ${Math.round((100 * received) / bytes)} %`;
+      if (!share.isConnected) show();
+    };
   }
 
   fail(error: unknown): void {

@@ -47,7 +47,10 @@ export class Board {
   }
 
   turn(orientation: Color): void {
+    this.menu.abort();
     this.ground.set({ orientation });
+    // The pawn whose promotion was asked for goes back.
+    if (this.view) this.show(this.view);
   }
 
   show(view: BoardView): void {

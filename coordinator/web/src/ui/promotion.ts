@@ -16,7 +16,9 @@ export function choosePromotion(
 ): Promise<Role | undefined> {
   const file = orientation === "white" ? squareFile(square) : 7 - squareFile(square);
   return new Promise((resolve) => {
+    const closed = new AbortController();
     const close = (role?: Role): void => {
+      closed.abort();
       menu.close();
       menu.remove();
       resolve(role);
@@ -33,12 +35,13 @@ export function choosePromotion(
     menu.addEventListener("click", (event) => {
       if (event.target === menu) close();
     });
-    menu.addEventListener("keydown", (event) => {
+    // The focus may be anywhere: the rest of the page stays usable.
+    document.addEventListener("keydown", (event) => {
       if (event.key === "Escape") close();
-    });
-    signal.addEventListener("abort", () => close());
+    }, { signal: closed.signal });
+    signal.addEventListener("abort", () => close(), { signal: closed.signal });
     frame.append(menu);
-    // Not modal: it stands over the board, and the rest of the page stays usable.
+    // Not modal: it stands over the board.
     menu.show();
     buttons[0]!.focus();
   });
