@@ -6,7 +6,9 @@
   const [problem, log, older] = ["problem", "log", "older"].map(field);
   let next = null;
   // What the list that is shown was asked by: the fields may say something else by now.
-  let asked = new URLSearchParams();
+  let shown = new URLSearchParams();
+  // Counts questions: only the answer to the last one is shown.
+  let asked = 0;
 
   /** An element with texts and other elements. */
   function make(name, className, ...children) {
@@ -26,8 +28,8 @@
     return query;
   }
 
-  async function ask(before) {
-    const query = new URLSearchParams(asked);
+  async function ask(filter, before) {
+    const query = new URLSearchParams(filter);
     if (before !== null) query.set("before", before);
     const headers = { authorization: `Bearer ${field("token").value.trim()}` };
     const answer = await fetch(`/api/v1/operator-log?${query}`, { headers });
@@ -70,16 +72,21 @@
     log.append(scroll);
   }
 
-  /** Asks for the page before an entry, and says if that fails. */
-  async function look(before) {
+  /** Asks for the page before an entry, or for the first page, and says if that fails. */
+  async function look(filter, before) {
+    asked += 1;
+    const question = asked;
     problem.hidden = true;
     try {
-      const page = await ask(before);
+      const page = await ask(filter, before);
+      if (question !== asked) return;
       if (before === null) log.replaceChildren();
       show(page.entries);
+      shown = filter;
       next = page.next ?? null;
       older.hidden = next === null;
     } catch (error) {
+      if (question !== asked) return;
       problem.textContent = error.message;
       problem.hidden = false;
     }
@@ -87,9 +94,8 @@
 
   field("asking").addEventListener("submit", (event) => {
     event.preventDefault();
-    asked = filters();
-    look(null);
+    look(filters(), null);
   });
-  older.addEventListener("click", () => look(next));
+  older.addEventListener("click", () => look(shown, next));
   field("asking").hidden = false;
 })();
