@@ -1,4 +1,4 @@
-// Tells of promotions by the browser's notifications, to those who have asked for it, while a page of the run is open.
+// Tells of promotions by the browser's notifications, to those who have asked for it, while the overview of the run is open.
 "use strict";
 (() => {
   const button = document.getElementById("notify");
@@ -23,7 +23,7 @@
       wanted = false;
       said.textContent = "The browser does not allow this page to notify you; its settings for the page change that.";
     } else {
-      said.textContent = wanted ? "The browser tells you of a new best network while a page of the run is open." : "";
+      said.textContent = wanted ? "The browser tells you of a new best network while this page is open." : "";
     }
     try { localStorage.setItem(KEY, wanted ? "yes" : "no"); } catch { /* The choice lasts as long as the page. */ }
     show();
