@@ -48,5 +48,28 @@ const rookeryBoard = (() => {
     board.querySelector(".marks").replaceChildren(...marks);
   }
 
-  return { svg, place, draw };
+  // The position of a FEN for people who do not see it, in the words of the server (pages/board.rs).
+  function describe(fen) {
+    const [rows, turn] = fen.split(" ");
+    const sides = { white: { pieces: [], pawns: 0 }, black: { pieces: [], pawns: 0 } };
+    // From a1 on, as the server does.
+    rows.split("/").reverse().forEach((row, rank) => {
+      let file = 0;
+      for (const letter of row) {
+        if (letter >= "1" && letter <= "8") {
+          file += Number(letter);
+          continue;
+        }
+        const side = sides[letter === letter.toUpperCase() ? "white" : "black"];
+        const name = NAMES[letter.toLowerCase()];
+        if (name === "pawn") side.pawns += 1;
+        else side.pieces.push(`${name} ${"abcdefgh"[file]}${rank + 1}`);
+        file += 1;
+      }
+    });
+    const words = ({ pieces, pawns }) => `${pieces.join(", ")}, ${pawns} ${pawns === 1 ? "pawn" : "pawns"}`;
+    return `White: ${words(sides.white)}. Black: ${words(sides.black)}. ${turn === "w" ? "White" : "Black"} to move.`;
+  }
+
+  return { svg, place, draw, describe };
 })();

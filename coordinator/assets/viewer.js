@@ -114,10 +114,23 @@
     else moves.scrollTop = 0;
   }
 
+  // Some browsers refuse to write the address many times in a row, as while a key is held: then it is written once
+  // the key rests.
+  let writing;
+  function writeAddress() {
+    clearTimeout(writing);
+    try {
+      history.replaceState(null, "", `?ply=${ply}&below=${below}`);
+    } catch {
+      writing = setTimeout(writeAddress, 1000);
+    }
+  }
+
   function show(next) {
     ply = Math.min(Math.max(next, 0), last);
     const step = steps[ply];
     rookeryBoard.draw(board, step, below);
+    board.setAttribute("aria-label", rookeryBoard.describe(step.fen));
     drawArrows(step);
     drawNames();
     drawSearch(step);
@@ -130,7 +143,7 @@
     viewer.dataset.below = below;
     playOn.href = playOn.href.replace(/ply=\d+/, `ply=${ply}`);
     analysis.href = analysis.href.replace(/(analysis\/\w+\/).*/, `$1${step.fen.replaceAll(" ", "_")}`);
-    history.replaceState(null, "", `?ply=${ply}&below=${below}`);
+    writeAddress();
   }
 
   function turn() {

@@ -246,6 +246,31 @@ describe("the game viewer", () => {
     }, { javaScriptEnabled: false });
   });
 
+  test("names each position for those who do not see it, as the server does", () =>
+    on(`/games/${game.id}?ply=0`, "game-named", async (page) => {
+      const label = () => page.locator("#board").getAttribute("aria-label");
+      const start = await label();
+      assert.match(start, /^White: rook a1, .* 8 pawns\. Black: .* White to move\.$/);
+      for (let ply = 0; ply < 9; ply++) await page.keyboard.press("ArrowRight");
+      const reached = await label();
+      assert.notEqual(reached, start);
+      const html = await (await fetch(`${showcase.url}/games/${game.id}?ply=9`)).text();
+      assert.ok(html.includes(`aria-label="${reached}"`), reached);
+    }));
+
+  test("steps on where the browser refuses to write the address, and writes it later", () =>
+    on(`/games/${game.id}?ply=0`, "game-held", async (page) => {
+      await page.evaluate(() => {
+        history.replaceState = () => {
+          delete history.replaceState;
+          throw new DOMException("too often", "SecurityError");
+        };
+      });
+      await page.keyboard.press("ArrowRight");
+      assert.equal(await page.locator('#moves [aria-current][data-ply="1"]').count(), 1);
+      await page.waitForURL(/ply=1&/);
+    }));
+
   test("shows a puzzle from its solver's side", async () => {
     const games = await (await fetch(`${showcase.url}/api/v1/games?kind=puzzles`)).json();
     for (const { id } of games.slice(0, 4)) {
@@ -586,6 +611,59 @@ describe("trust", () => {
   });
 });
 
+describe("the operator log", () => {
+  const entry = (id) =>
+    ({ id, at: "2026-01-02T03:04:05Z", actor: "operator", action: "change-run", subject: "main", detail: `act ${id}` });
+
+  test("shows the answer to the last question only", () =>
+    on("/operator-log", "operator-log-asked", async (page) => {
+      const held = [];
+      await page.route("**/api/v1/operator-log?*", (route) => {
+        const before = new URL(route.request().url()).searchParams.get("before");
+        const answer = { entries: [entry(before === null ? 9 : before - 1)], next: before === null ? 9 : before - 1 };
+        if (before === null) return route.fulfill({ json: answer });
+        return held.push(() => route.fulfill({ json: answer }));
+      });
+      const acts = () => page.locator("#log tbody td:last-child").allInnerTexts();
+      await page.fill("#token", "rk_");
+      await page.click("#asking button");
+      await page.locator("#older:not([hidden])").waitFor();
+      await page.locator("#older").dblclick();
+      while (held.length < 2) await page.evaluate(() => {});
+      for (const answer of held) await answer();
+      await page.locator("#log tbody tr").nth(1).waitFor();
+      assert.deepEqual(await acts(), ["act 9", "act 8"]);
+      await page.locator("#older").click();
+      while (held.length < 3) await page.evaluate(() => {});
+      await page.click("#asking button");
+      await page.locator("#log tbody tr").nth(1).waitFor({ state: "detached" });
+      await held[2]();
+      await page.locator("#older").click();
+      while (held.length < 4) await page.evaluate(() => {});
+      await held[3]();
+      await page.locator("#log tbody tr").nth(1).waitFor();
+      assert.deepEqual(await acts(), ["act 9", "act 8"]);
+    }));
+});
+
+describe("colours without light-dark()", () => {
+  test("are the light ones", async () => {
+    const view = await open(browser, showcase.url, { colorScheme: "dark" });
+    await view.page.route("**/style.css", async (route) => {
+      const response = await route.fetch();
+      // A browser that does not know it takes it for nothing.
+      await route.fulfill({ response, body: (await response.text()).replaceAll("light-dark(", "unknown(") });
+    });
+    await view.visit("/");
+    const color = (selector, property) =>
+      view.page.locator(selector).first().evaluate((part, name) => getComputedStyle(part)[name], property);
+    assert.equal(await color("body", "backgroundColor"), "rgb(246, 245, 241)");
+    assert.equal(await color(".board .light", "fill"), "rgb(236, 223, 196)");
+    await view.shot("colours-plain");
+    await view.close();
+  });
+});
+
 describe("before anything has happened", () => {
   test("pages say what to do next", async () => {
     const fresh = await Showcase.start("--fresh");
@@ -718,6 +796,7 @@ describe("notifications", () => {
       const button = page.locator("#notify");
       await button.click();
       await page.locator('#notify[data-on="true"]').waitFor();
+      assert.match(await text(page, "#notify-said"), /while this page is open/);
       assert.deepEqual(await promoted(page), ["Network #7 is the best now"]);
       await button.click();
       await page.locator('#notify[data-on="false"]').waitFor();
