@@ -44,6 +44,8 @@ struct TrainingPage {
     charts: Vec<Card>,
     /// What parts of the charts can be shown.
     views: Vec<Choice>,
+    /// Whether a part of them is shown.
+    is_zoomed: bool,
     settings: Vec<(&'static str, String)>,
     /// All parameters of the run, as a file of them.
     parameters: String,
@@ -94,6 +96,7 @@ pub(super) async fn charts(
         layout: Layout::of(&state.presentation, &run, Tab::Training),
         address,
         views: views(&run.name, points, view),
+        is_zoomed: view.is_part() && !points.is_empty(),
         last_step: points.last().map_or(0, |point| point.step),
         heard: run
             .last_report

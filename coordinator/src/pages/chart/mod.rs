@@ -73,6 +73,11 @@ impl View {
         }
     }
 
+    /// Whether it is less than all.
+    pub(super) const fn is_part(self) -> bool {
+        matches!(self, Self::Part(_, _))
+    }
+
     pub(super) fn holds(self, x: f64) -> bool {
         match self {
             Self::Part(from, to) => (from..=to).contains(&x),

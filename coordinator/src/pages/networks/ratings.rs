@@ -11,6 +11,10 @@ use crate::pages::text;
 /// Networks with points on a small chart, the newest; nobody could tell more of them apart, and the
 /// overview is asked for again with every chunk.
 const POINTS: usize = 100;
+/// If no more networks than these are in view, each has a point on a large chart.
+const ALL: usize = 400;
+/// Else so many of those that were best have points, beside the newest [`POINTS`].
+const BESTS: usize = 300;
 /// A rating whose interval is wider, in Elo, is not drawn: it would flatten all others. Where all are wide, because the
 /// anchors lost nearly every game, it is one that is twice as wide as the narrowest.
 const WIDEST: f64 = 1_000.0;
@@ -104,18 +108,13 @@ pub(in crate::pages) fn rating_chart(
     view: View,
 ) -> Result<Option<String>, askama::Error> {
     let scale = RatingScale::of(networks);
-    let most = match size {
-        Size::Full => usize::MAX,
-        Size::Half => POINTS,
-    };
-    let own = || {
-        networks
-            .iter()
-            .filter(|info| info.anchor.is_none())
-            .take(most)
+    let own: Vec<&NetworkInfo> = match size {
+        Size::Full => own_in(networks, over, View::Whole).collect(),
+        Size::Half => own_in(networks, over, View::Whole).take(POINTS).collect(),
     };
     let widest = widest(networks);
-    let points: Vec<Point> = own()
+    let points: Vec<Point> = with_points(&own, over, view)
+        .into_iter()
         .filter_map(|info| rating_point(run, info, over, widest, &scale))
         .collect();
     let mut best: Vec<(f64, f64)> = networks
@@ -131,7 +130,7 @@ pub(in crate::pages) fn rating_chart(
         points: best,
     }];
     // A level line goes as far as the networks.
-    let places = || own().filter_map(|info| over.place(info));
+    let places = || own.iter().filter_map(|info| over.place(info));
     let Some((first, last)) = places().reduce(f64::min).zip(places().reduce(f64::max)) else {
         return Ok(None);
     };
@@ -140,6 +139,9 @@ pub(in crate::pages) fn rating_chart(
         View::Part(from, to) => (from.max(first), to.min(last)),
         View::Fixed | View::Whole => (first, last),
     };
+    if first > last {
+        return Ok(None);
+    }
     lines.extend(anchor_lines(networks, (first, last), |anchor, rating| {
         format!("{anchor} ({})", scale.rating(rating))
     }));
@@ -156,6 +158,37 @@ pub(in crate::pages) fn rating_chart(
         ..ChartData::default()
     };
     Chart::render(data)
+}
+
+/// The run's own networks that lie in a view, newest first.
+fn own_in(networks: &[NetworkInfo], over: Over, view: View) -> impl Iterator<Item = &NetworkInfo> {
+    networks
+        .iter()
+        .filter(move |info| info.anchor.is_none() && lies_in(info, over, view))
+}
+
+fn lies_in(info: &NetworkInfo, over: Over, view: View) -> bool {
+    over.place(info).is_some_and(|place| view.holds(place))
+}
+
+/// Whether some of the networks in view have no point on a large chart.
+pub(super) fn is_thinned(networks: &[NetworkInfo], over: Over, view: View) -> bool {
+    own_in(networks, over, view).nth(ALL).is_some()
+}
+
+/// The networks that have points: all in view if they are few, else the newest, and some of those before them that
+/// were best.
+fn with_points<'a>(own: &[&'a NetworkInfo], over: Over, view: View) -> Vec<&'a NetworkInfo> {
+    let in_view = own.iter().filter(|info| lies_in(info, over, view));
+    let mut shown: Vec<&NetworkInfo> = in_view.copied().collect();
+    if shown.len() <= ALL {
+        return shown;
+    }
+    let mut bests = shown.split_off(POINTS);
+    bests.retain(|info| was_best(info));
+    let each = bests.len().div_ceil(BESTS).max(1);
+    shown.extend(bests.into_iter().step_by(each));
+    shown
 }
 
 /// Whether a network is best or was, and nobody has moved best back from it.
@@ -256,6 +289,28 @@ mod tests {
         assert_eq!(line.matches('L').count(), 149);
         assert!(small.contains("<title>#149: "), "{small}");
         assert_eq!(points(&chart(&all, Over::Numbers, Size::Full)), 150);
+    }
+
+    #[test]
+    fn a_large_chart_of_a_long_run_leaves_out_what_was_not_best_for_long() {
+        let status = |number: u32| match number % 3 {
+            0 => NetworkStatus::Promoted,
+            _ => NetworkStatus::Rejected,
+        };
+        let network = |number| NetworkInfo {
+            status: status(number),
+            ..rated(number, None)
+        };
+        let all: Vec<_> = (0..3_000).rev().map(network).collect();
+        let svg = chart(&all, Over::Numbers, Size::Full);
+        // Of the 967 before the newest 100 that were best every fourth.
+        assert_eq!(points(&svg), 100 + 242);
+        assert!(is_thinned(&all, Over::Numbers, View::Whole));
+        let part = View::Part(100.0, 499.0);
+        let run = "main".parse().unwrap();
+        let svg = rating_chart(&run, &all, Over::Numbers, Size::Full, part);
+        assert_eq!(points(&svg.unwrap().unwrap()), 400);
+        assert!(!is_thinned(&all, Over::Numbers, part));
     }
 
     #[test]

@@ -1,0 +1,336 @@
+//! The list of a run's networks: which of them, in which order, and what part of their chart.
+
+use askama::Template;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, PuzzleScore};
+use serde::Deserialize;
+
+use super::ratings::{Over, is_thinned, rating_chart};
+use crate::pages::address::Address;
+use crate::pages::chart::{Size, View};
+use crate::pages::layout::{Choice, Layout, Page, Tab, page};
+use crate::pages::rating_scale::RatingScale;
+use crate::pages::{PagesState, text};
+
+/// Networks on a page of the list.
+const NETWORKS: usize = 200;
+
+/// What stands after the question mark.
+#[derive(Debug, Deserialize)]
+pub(in crate::pages) struct NetworksQuery {
+    /// Only networks that are older than this one.
+    before: Option<NetworkNumber>,
+    /// Over what ratings are drawn.
+    over: Option<Over>,
+    /// Where the part of the chart begins that is shown.
+    from: Option<f64>,
+    /// Where it ends.
+    to: Option<f64>,
+    /// Which networks are listed.
+    show: Option<Show>,
+    /// In which order.
+    sort: Option<Sort>,
+}
+
+/// Which networks are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Show {
+    /// All.
+    #[default]
+    All,
+    /// All but those that were rejected.
+    WithoutRejected,
+}
+
+/// In which order networks are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Sort {
+    /// The newest first.
+    #[default]
+    Number,
+    /// The strongest first.
+    Rating,
+    /// Those that solve most puzzles first.
+    Puzzles,
+}
+
+impl Sort {
+    /// What a list of so many networks leaves out; nothing if it has older ones on a page of their own.
+    fn cut(self, networks: usize) -> Option<String> {
+        let (most, all) = (text::count(NETWORKS as u64), text::count(networks as u64));
+        let which = match self {
+            Self::Number => return None,
+            Self::Rating => "strongest",
+            Self::Puzzles => "best at puzzles",
+        };
+        (networks > NETWORKS).then(|| format!("The {most} {which} of {all} networks."))
+    }
+}
+
+#[derive(Template)]
+#[template(path = "networks.html")]
+struct NetworksPage {
+    layout: Layout,
+    address: Address,
+    run: RunName,
+    networks: Vec<NetworkRow>,
+    scale: RatingScale,
+    chart: Option<String>,
+    /// Whether the chart leaves out networks that it could show.
+    is_thinned: bool,
+    /// Whether a part of the chart is shown.
+    is_zoomed: bool,
+    /// Over what else ratings can be drawn.
+    choices: Vec<Choice>,
+    /// What parts of the chart can be shown.
+    views: Vec<Choice>,
+    shows: Vec<Choice>,
+    sorts: Vec<Choice>,
+    next: Option<String>,
+    /// What the list leaves out, if it is sorted.
+    cut: Option<String>,
+}
+
+struct NetworkRow {
+    info: NetworkInfo,
+    best: bool,
+    ago: String,
+}
+
+/// `GET /runs/{run}/networks`
+pub(in crate::pages) async fn list(
+    State(state): State<PagesState>,
+    address: Address,
+    name: Result<Path<RunName>, PathRejection>,
+    query: Result<Query<NetworksQuery>, QueryRejection>,
+) -> Page {
+    let (Path(name), Query(query)) = (name?, query?);
+    let run = state.db.run(&name).await?;
+    let networks = state.db.networks_in_short(&name).await?;
+    let chosen = Chosen::of(&query);
+    let chart = rating_chart(&name, &networks, chosen.over, Size::Full, chosen.view)?;
+    let now = state.now();
+    let row = |info: NetworkInfo| NetworkRow {
+        best: Some(info.number) == run.best,
+        ago: text::ago(now, &info.submitted_at),
+        info,
+    };
+    let scale = RatingScale::of(&networks);
+    let views = chosen.views(&name, &networks);
+    let is_thinned = is_thinned(&networks, chosen.over, chosen.view);
+    let networks = chosen.apply(networks);
+    let cut = chosen.sort.cut(networks.len());
+    let (networks, last) = listed(networks, query.before);
+    let last = last.filter(|_| chosen.sort == Sort::Number);
+    page(&NetworksPage {
+        layout: Layout::of(&state.presentation, &run, Tab::Networks),
+        address,
+        scale,
+        is_thinned,
+        is_zoomed: chosen.view.is_part(),
+        cut,
+        choices: chosen.axes(&name),
+        views,
+        shows: chosen.shows(&name),
+        sorts: chosen.sorts(&name),
+        next: last.map(|last| format!("{}before={last}", chosen.href(&name))),
+        networks: networks.into_iter().map(row).collect(),
+        run: name,
+        chart,
+    })
+}
+
+/// How a visitor wants the list.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Chosen {
+    over: Over,
+    view: View,
+    show: Show,
+    sort: Sort,
+}
+
+impl Chosen {
+    fn of(query: &NetworksQuery) -> Self {
+        Self {
+            over: query.over.unwrap_or_default(),
+            view: View::of(query.from, query.to),
+            show: query.show.unwrap_or_default(),
+            sort: query.sort.unwrap_or_default(),
+        }
+    }
+
+    /// The address of the list, to which more can be added.
+    fn href(self, run: &RunName) -> String {
+        let (over, view) = (self.over.query(), self.view.query());
+        let show = match self.show {
+            Show::All => "",
+            Show::WithoutRejected => "show=without-rejected&",
+        };
+        let sort = match self.sort {
+            Sort::Number => "",
+            Sort::Rating => "sort=rating&",
+            Sort::Puzzles => "sort=puzzles&",
+        };
+        format!("/runs/{run}/networks?{over}{view}{show}{sort}")
+    }
+
+    fn choice(self, run: &RunName, name: &'static str, other: Self) -> Choice {
+        Choice {
+            name,
+            href: other.href(run).trim_end_matches(['?', '&']).to_owned(),
+            current: other == self,
+        }
+    }
+
+    fn axes(self, run: &RunName) -> Vec<Choice> {
+        let all = [
+            (Over::Numbers, "by number"),
+            (Over::Positions, "by positions played"),
+            (Over::Time, "by time"),
+        ];
+        let choice = |(over, name)| {
+            // A place on one axis is none on another.
+            let view = if over == self.over {
+                self.view
+            } else {
+                View::Whole
+            };
+            self.choice(run, name, Self { over, view, ..self })
+        };
+        all.map(choice).into()
+    }
+
+    /// The whole chart, and parts of it to its end.
+    fn views(self, run: &RunName, networks: &[NetworkInfo]) -> Vec<Choice> {
+        let own = networks.iter().filter(|info| info.anchor.is_none());
+        let places: Vec<f64> = own.filter_map(|info| self.over.place(info)).collect();
+        // Newest first.
+        let (Some(last), Some(first)) = (places.first(), places.last()) else {
+            return Vec::new();
+        };
+        let newest = |part: f64| View::Part(last - (last - first) * part, f64::MAX);
+        let all = [
+            (View::Whole, "whole run"),
+            (newest(0.5), "second half"),
+            (newest(0.1), "last tenth"),
+        ];
+        let choice = |(view, name)| self.choice(run, name, Self { view, ..self });
+        all.map(choice).into()
+    }
+
+    fn shows(self, run: &RunName) -> Vec<Choice> {
+        let all = [
+            (Show::All, "all"),
+            (Show::WithoutRejected, "without rejected"),
+        ];
+        let choice = |(show, name)| self.choice(run, name, Self { show, ..self });
+        all.map(choice).into()
+    }
+
+    fn sorts(self, run: &RunName) -> Vec<Choice> {
+        let all = [
+            (Sort::Number, "newest first"),
+            (Sort::Rating, "strongest first"),
+            (Sort::Puzzles, "most puzzles solved first"),
+        ];
+        let choice = |(sort, name)| self.choice(run, name, Self { sort, ..self });
+        all.map(choice).into()
+    }
+
+    /// The networks that are wanted, of all of them with the newest first, in their order.
+    fn apply(self, mut networks: Vec<NetworkInfo>) -> Vec<NetworkInfo> {
+        if self.show == Show::WithoutRejected {
+            networks.retain(|info| info.status != NetworkStatus::Rejected);
+        }
+        let rating = |info: &NetworkInfo| info.rating.map_or(f64::NEG_INFINITY, |r| r.elo);
+        let solved = |info: &NetworkInfo| {
+            let score = info.puzzles.as_ref().filter(|score| score.tried > 0);
+            // What is certain: one of one is no better than 99 of 100.
+            let low = |p: &PuzzleScore| text::share_interval(p.solved, p.tried).0;
+            score.map_or(f64::NEG_INFINITY, low)
+        };
+        match self.sort {
+            Sort::Number => {}
+            Sort::Rating => networks.sort_by(|a, b| rating(b).total_cmp(&rating(a))),
+            Sort::Puzzles => networks.sort_by(|a, b| solved(b).total_cmp(&solved(a))),
+        }
+        networks
+    }
+}
+
+/// The networks of a page, and the last of them if there are older ones.
+pub(in crate::pages) fn listed(
+    networks: Vec<NetworkInfo>,
+    before: Option<NetworkNumber>,
+) -> (Vec<NetworkInfo>, Option<NetworkNumber>) {
+    let older = |info: &NetworkInfo| before.is_none_or(|before| info.number < before);
+    let mut networks: Vec<_> = networks.into_iter().filter(older).collect();
+    let more = networks.len() > NETWORKS;
+    networks.truncate(NETWORKS);
+    let last = networks.last().map(|info| info.number);
+    (networks, last.filter(|_| more))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::network;
+    use super::*;
+
+    #[test]
+    fn older_networks_are_a_page_further() {
+        let all: Vec<_> = (0..=NETWORKS as u32).rev().map(network).collect();
+        let (first, last) = listed(all.clone(), None);
+        assert_eq!(
+            (first.len(), last),
+            (NETWORKS, Some(NetworkNumber(1))),
+            "one is left"
+        );
+        let (rest, last) = listed(all.clone(), last);
+        assert_eq!((&rest[..], last), (&all[NETWORKS..], None));
+        assert_eq!(listed(all, Some(NetworkNumber(0))), (Vec::new(), None));
+    }
+
+    #[test]
+    fn a_network_that_solved_one_puzzle_of_one_is_not_the_best_at_puzzles() {
+        let scored = |number, tried, solved| NetworkInfo {
+            puzzles: Some(PuzzleScore {
+                tried,
+                solved,
+                ..PuzzleScore::default()
+            }),
+            ..network(number)
+        };
+        let chosen = Chosen {
+            over: Over::Numbers,
+            view: View::Whole,
+            show: Show::All,
+            sort: Sort::Puzzles,
+        };
+        let networks = vec![
+            scored(3, 1, 1),
+            network(2),
+            scored(1, 100, 90),
+            scored(0, 0, 0),
+        ];
+        let sorted = chosen.apply(networks).into_iter();
+        let numbers: Vec<u32> = sorted.map(|info| info.number.0).collect();
+        assert_eq!(numbers, [1, 3, 2, 0]);
+    }
+
+    #[test]
+    fn a_sorted_list_says_what_it_leaves_out() {
+        let cut = Sort::Rating.cut(1_234);
+        assert_eq!(
+            cut.as_deref(),
+            Some("The 200 strongest of 1\u{202f}234 networks.")
+        );
+        assert_eq!(
+            [Sort::Rating.cut(200), Sort::Number.cut(1_234)],
+            [None, None]
+        );
+    }
+}
