@@ -1,15 +1,17 @@
 //! Puzzle sets of a run, and how its networks do at them.
 
 use askama::Template;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::networks::{NetworkInfo, PuzzleGroup, PuzzleScore};
+use serde::Deserialize;
 
 use super::chart::{Chart, ChartData, Line, Point};
 use super::layout::{Layout, Page, Tab, page};
+use super::networks::listed;
 use super::{PagesState, text};
-use crate::db::PuzzleSetInfo;
+use crate::db::{DbError, PuzzleSetInfo};
 
 /// Networks and themes with fewer tries are not drawn: their share says nothing yet.
 const LEAST: u64 = 30;
@@ -17,11 +19,21 @@ const LEAST: u64 = 30;
 /// With fewer tries a point is hollow.
 const FEW: u64 = 1_000;
 
+/// Most points: of more networks, each stands for several neighbours.
+const DRAWN: usize = 360;
+
 /// Most themes that have a column and a line.
 const THEMES: usize = 4;
 
 /// Classes of the lines in the style sheet.
 const LINES: [&str; THEMES + 1] = ["plain", "second", "third", "fourth", "fifth"];
+
+/// What stands after the question mark.
+#[derive(Debug, Deserialize)]
+pub(super) struct PuzzlesQuery {
+    /// Only networks that are older than this one are listed.
+    before: Option<NetworkNumber>,
+}
 
 #[derive(Template)]
 #[template(path = "puzzles.html")]
@@ -33,10 +45,17 @@ struct PuzzlesPage {
     /// Whether puzzles have ratings: mined ones have none.
     rated: bool,
     scores: Vec<ScoreRow>,
+    /// Whether the chart has networks that are not listed.
+    is_part: bool,
+    /// Older networks than those that are listed.
+    next: Option<String>,
     /// Networks that have tried too few puzzles to be drawn.
     left_out: usize,
     sets: Vec<SetRow>,
 }
+
+/// A network and how it did.
+type Scored = (NetworkNumber, PuzzleScore);
 
 struct ScoreRow {
     number: NetworkNumber,
@@ -53,15 +72,16 @@ struct SetRow {
 pub(super) async fn scores(
     State(state): State<PagesState>,
     name: Result<Path<RunName>, PathRejection>,
+    query: Result<Query<PuzzlesQuery>, QueryRejection>,
 ) -> Page {
-    let Path(run) = name?;
+    let (Path(run), Query(query)) = (name?, query?);
     let info = state.db.run(&run).await?;
     let now = state.now();
-    let of = run.clone();
-    let networks = state
-        .list(|db| async move { db.networks(&of).await })
-        .await?;
-    let scored: Vec<_> = networks.into_iter().filter_map(score_of).collect();
+    let mut networks = state.db.networks_in_short(&run).await?;
+    networks.retain(|info| info.puzzles.is_some());
+    let all: Vec<Scored> = networks.iter().filter_map(score_of).collect();
+    let (networks, last) = listed(networks, query.before);
+    let scored = with_groups(&state, &run, &networks).await?;
     let themes = themes(&scored);
     let set = |info: PuzzleSetInfo| SetRow {
         ago: text::ago(now, &info.added_at),
@@ -69,11 +89,10 @@ pub(super) async fn scores(
     };
     page(&PuzzlesPage {
         layout: Layout::of(&state.presentation, &info, Tab::Puzzles),
-        chart: draw(&run, &scored, &themes)?,
-        left_out: scored
-            .iter()
-            .filter(|(_, score)| score.tried < LEAST)
-            .count(),
+        chart: draw(&run, &all, &scored, &themes)?,
+        is_part: scored.len() < all.len(),
+        next: last.map(|last| format!("/runs/{run}/puzzles?before={last}")),
+        left_out: all.iter().filter(|(_, score)| score.tried < LEAST).count(),
         rated: scored.iter().any(|(_, score)| score.performance.is_some()),
         scores: scored
             .into_iter()
@@ -92,13 +111,31 @@ pub(super) async fn scores(
     })
 }
 
-fn score_of(info: NetworkInfo) -> Option<(NetworkNumber, PuzzleScore)> {
-    let score = info.puzzles.filter(|score| score.tried > 0)?;
-    Some((info.number, score))
+fn score_of(info: &NetworkInfo) -> Option<Scored> {
+    Some((info.number, info.puzzles.clone()?))
+}
+
+/// The same networks with their scores by theme and by rating.
+async fn with_groups(
+    state: &PagesState,
+    run: &RunName,
+    networks: &[NetworkInfo],
+) -> Result<Vec<Scored>, DbError> {
+    let (Some(newest), Some(oldest)) = (networks.first(), networks.last()) else {
+        return Ok(Vec::new());
+    };
+    let (of, numbers) = (run.clone(), oldest.number..=newest.number);
+    let mut scores = state
+        .list(|db| async move { db.puzzle_scores(&of, numbers).await })
+        .await?;
+    let scored = networks.iter().map(|info| info.number);
+    Ok(scored
+        .filter_map(|number| Some((number, scores.remove(&number)?)))
+        .collect())
 }
 
 /// The lengths of mates, which tell most; without mates, the themes that were tried most.
-fn themes(scored: &[(NetworkNumber, PuzzleScore)]) -> Vec<String> {
+fn themes(scored: &[Scored]) -> Vec<String> {
     let mut tried = std::collections::BTreeMap::<&str, u64>::new();
     for group in scored.iter().flat_map(|(_, score)| &score.themes) {
         *tried.entry(&group.name).or_default() += group.tried;
@@ -120,7 +157,7 @@ fn group<'a>(score: &'a PuzzleScore, theme: &str) -> Option<&'a PuzzleGroup> {
     score.themes.iter().find(|group| group.name == theme)
 }
 
-fn row((number, score): (NetworkNumber, PuzzleScore), themes: &[String]) -> ScoreRow {
+fn row((number, score): Scored, themes: &[String]) -> ScoreRow {
     let cell = |theme: &String| {
         group(&score, theme).map_or_else(|| "–".to_owned(), |g| text::percent(g.solved, g.tried))
     };
@@ -131,20 +168,21 @@ fn row((number, score): (NetworkNumber, PuzzleScore), themes: &[String]) -> Scor
     }
 }
 
+/// The share that all networks solved, and by theme that those did which are listed; both newest first.
 fn draw(
     run: &RunName,
-    scored: &[(NetworkNumber, PuzzleScore)],
+    all: &[Scored],
+    listed: &[Scored],
     themes: &[String],
 ) -> Result<Option<String>, askama::Error> {
     let of_theme = |theme: &str| {
-        let share = |(number, score): &(NetworkNumber, PuzzleScore)| {
+        let share = |(number, score): &Scored| {
             let group = group(score, theme).filter(|group| group.tried >= LEAST)?;
             Some((f64::from(number.0), text::share(group.solved, group.tried)))
         };
-        scored.iter().rev().filter_map(share).collect()
+        listed.iter().rev().filter_map(share).collect()
     };
-    let all = scored.iter().rev();
-    let points: Vec<Point> = all.filter_map(|scored| point(run, scored)).collect();
+    let points: Vec<Point> = points(run, all);
     let all = points.iter().map(|point| (point.x, point.y));
     let named = themes.iter().map(|theme| (theme.clone(), of_theme(theme)));
     let lines = std::iter::once(("all".to_owned(), all.collect())).chain(named);
@@ -163,19 +201,41 @@ fn draw(
     })
 }
 
-/// The share that a network has solved; none if it has tried too few.
-fn point(run: &RunName, (number, score): &(NetworkNumber, PuzzleScore)) -> Option<Point> {
-    (score.tried >= LEAST).then(|| Point {
-        x: f64::from(number.0),
+/// The shares that networks have solved, without those that have tried too few: a point for each, or for several
+/// neighbours together.
+fn points(run: &RunName, scored: &[Scored]) -> Vec<Point> {
+    let tried = scored.iter().rev().filter(|(_, s)| s.tried >= LEAST);
+    let tried: Vec<&Scored> = tried.collect();
+    let each = tried.len().div_ceil(DRAWN).max(1);
+    let neighbours = tried.chunks(each);
+    neighbours.filter_map(|part| point(run, part)).collect()
+}
+
+/// The share that neighbours have solved, the oldest first.
+fn point(run: &RunName, neighbours: &[&Scored]) -> Option<Point> {
+    let (first, last) = (neighbours.first()?.0, neighbours.last()?.0);
+    let scores = || neighbours.iter().map(|(_, score)| score);
+    let score = PuzzleScore {
+        tried: scores().map(|score| score.tried).sum(),
+        solved: scores().map(|score| score.solved).sum(),
+        ..PuzzleScore::default()
+    };
+    let name = if first == last {
+        format!("#{first}")
+    } else {
+        format!("#{first} to #{last}")
+    };
+    Some(Point {
+        x: f64::midpoint(f64::from(first.0), f64::from(last.0)),
         y: text::share(score.solved, score.tried),
         interval: Some(text::share_interval(score.solved, score.tried)),
         class: if score.tried < FEW { "few" } else { "score" },
         label: format!(
-            "#{number}: {} of {} solved",
-            text::solved(score),
+            "{name}: {} of {} solved",
+            text::solved(&score),
             text::counted(score.tried, "puzzle")
         ),
-        link: Some(format!("/runs/{run}/networks/{number}")),
+        link: (first == last).then(|| format!("/runs/{run}/networks/{first}")),
     })
 }
 
@@ -183,31 +243,42 @@ fn point(run: &RunName, (number, score): &(NetworkNumber, PuzzleScore)) -> Optio
 mod tests {
     use super::*;
 
+    fn score(number: u32, tried: u64) -> Scored {
+        let score = PuzzleScore {
+            tried,
+            solved: tried / 2,
+            ..PuzzleScore::default()
+        };
+        (NetworkNumber(number), score)
+    }
+
     #[test]
     fn what_few_puzzles_say_is_drawn_as_such_or_not_at_all() {
-        let score = |number, tried| {
-            let score = PuzzleScore {
-                tried,
-                solved: tried / 2,
-                themes: Vec::new(),
-                ratings: Vec::new(),
-                performance: None,
-            };
-            (NetworkNumber(number), score)
-        };
         let run = "main".parse().unwrap();
-        let of = |tried| point(&run, &score(3, tried));
+        let of = |tried| points(&run, &[score(3, tried)]).pop();
         assert!(of(29).is_none());
         assert_eq!(of(32).unwrap().class, "few");
         let many = of(3_360).unwrap();
         assert_eq!(many.class, "score");
         let (low, high) = many.interval.unwrap();
         assert!(high - low < 4.0 && low < many.y && many.y < high);
-        let svg = draw(&run, &[score(4, 8), score(3, 32)], &[])
-            .unwrap()
-            .unwrap();
+        let all = [score(4, 8), score(3, 32)];
+        let svg = draw(&run, &all, &all, &[]).unwrap().unwrap();
         assert!(svg.contains("aria-label=\"#3: 50.0 ± 16.4"), "{svg}");
         assert!(!svg.contains("#4: "), "{svg}");
-        assert!(draw(&run, &[score(4, 8)], &[]).unwrap().is_none());
+        let few = [score(4, 8)];
+        assert!(draw(&run, &few, &few, &[]).unwrap().is_none());
+    }
+
+    #[test]
+    fn neighbours_of_a_long_run_are_drawn_together() {
+        let run = "main".parse().unwrap();
+        let all: Vec<_> = (0..1_000).rev().map(|number| score(number, 60)).collect();
+        let points = points(&run, &all);
+        assert_eq!(points.len(), 334);
+        let first = &points[0];
+        assert_eq!((first.x, first.y, &first.link), (1.0, 50.0, &None));
+        assert!(first.label.starts_with("#0 to #2: "), "{}", first.label);
+        assert!(first.label.contains("180 puzzles"), "{}", first.label);
     }
 }

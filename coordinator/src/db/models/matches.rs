@@ -218,6 +218,33 @@ pub(crate) async fn list(
     .bind(i64::from(limit))
     .fetch_all(&mut *conn)
     .await?;
+    infos(conn, rows, now).await
+}
+
+/// The newest matches of a run for one purpose, newest first.
+pub(crate) async fn newest_for(
+    conn: &mut AnyConnection,
+    run: &RunName,
+    purpose: MatchPurpose,
+    limit: u32,
+    now: Timestamp,
+) -> Result<Vec<MatchInfo>> {
+    let rows: Vec<MatchRow> = sqlx::query_as(select!(
+        "WHERE m.run_id = $1 AND m.purpose = $2 ORDER BY m.id DESC LIMIT $3"
+    ))
+    .bind(runs::id_of(conn, run).await?)
+    .bind(purpose.name())
+    .bind(i64::from(limit))
+    .fetch_all(&mut *conn)
+    .await?;
+    infos(conn, rows, now).await
+}
+
+async fn infos(
+    conn: &mut AnyConnection,
+    rows: Vec<MatchRow>,
+    now: Timestamp,
+) -> Result<Vec<MatchInfo>> {
     let mut all = Vec::with_capacity(rows.len());
     for row in rows {
         let mut info = row.into_info()?;

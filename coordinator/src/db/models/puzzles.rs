@@ -1,6 +1,7 @@
 //! Puzzle sets and puzzle scores.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, NetworkNumber, RunName, Seed};
@@ -15,7 +16,7 @@ use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
 use crate::db::scheduling::{RATING_BAND, rating_band};
 use crate::db::sql::rows::{
-    count, from_json, hash, time_text, to_count, to_json, to_u32, unreadable,
+    count, from_json, hash, network as to_network, time_text, to_count, to_json, to_u32, unreadable,
 };
 use crate::db::sql::statement::{Statement, parts};
 use crate::db::types::ChunkStatus;
@@ -293,15 +294,19 @@ pub(crate) async fn score(conn: &mut AnyConnection, run: i64, network: i64) -> R
     Ok(score_of(rows))
 }
 
-/// How all networks of a run did, by their numbers.
+/// How the networks of a run did that have these numbers, by their numbers.
 pub(crate) async fn scores(
     conn: &mut AnyConnection,
     run: i64,
+    numbers: RangeInclusive<i64>,
 ) -> Result<BTreeMap<i64, PuzzleScore>> {
     let rows: Vec<(i64, String, String, i64, i64)> = sqlx::query_as(
-        "SELECT network, kind, name, tried, solved FROM puzzle_scores WHERE run_id = $1",
+        "SELECT network, kind, name, tried, solved FROM puzzle_scores
+         WHERE run_id = $1 AND network BETWEEN $2 AND $3",
     )
     .bind(run)
+    .bind(*numbers.start())
+    .bind(*numbers.end())
     .fetch_all(conn)
     .await?;
     let mut networks: BTreeMap<i64, Vec<ScoreRow>> = BTreeMap::new();
@@ -356,6 +361,20 @@ pub(crate) async fn score_in(
 ) -> Result<PuzzleScore> {
     let run = runs::id_of(conn, run).await?;
     score(conn, run, i64::from(network.0)).await
+}
+
+/// How the networks of a run did that have these numbers.
+pub(crate) async fn scores_in(
+    conn: &mut AnyConnection,
+    run: &RunName,
+    numbers: &RangeInclusive<NetworkNumber>,
+) -> Result<BTreeMap<NetworkNumber, PuzzleScore>> {
+    let run = runs::id_of(conn, run).await?;
+    let (first, last) = (i64::from(numbers.start().0), i64::from(numbers.end().0));
+    let scores = scores(conn, run, first..=last).await?.into_iter();
+    scores
+        .map(|(number, score)| Ok((to_network(number)?, score)))
+        .collect()
 }
 
 #[cfg(test)]

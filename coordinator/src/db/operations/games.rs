@@ -1,5 +1,7 @@
 //! From leases to ratings: jobs, chunks, archives, matches, games, puzzles.
 
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,7 +10,7 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{
     ChunkPage, ChunkReceipt, ChunkRow, Heartbeat, HeartbeatReply, Job,
 };
-use rookery_common::protocol::matches::{GameInfo, MatchInfo, RatingRow};
+use rookery_common::protocol::matches::{GameInfo, MatchInfo, MatchPurpose, RatingRow};
 use rookery_common::protocol::networks::{PuzzleScore, Rating};
 use rookery_common::puzzle::Puzzle;
 
@@ -162,6 +164,17 @@ impl Database {
         in_read!(self.readers, matches::list(run, before, limit, now))
     }
 
+    /// The newest matches of a run that were opened for one purpose, newest first.
+    pub async fn matches_for(
+        &self,
+        run: &RunName,
+        purpose: MatchPurpose,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<Vec<MatchInfo>> {
+        in_read!(self.readers, matches::newest_for(run, purpose, limit, now))
+    }
+
     /// One match.
     pub async fn match_info(&self, id: MatchId, now: Timestamp) -> Result<MatchInfo> {
         in_read!(self.readers, matches::info(id, now))
@@ -275,6 +288,15 @@ impl Database {
     /// One puzzle of a run.
     pub async fn puzzle(&self, run: &RunName, id: &str) -> Result<Puzzle> {
         in_read!(self.readers, puzzles::one(run, id))
+    }
+
+    /// How the networks of a run did at puzzles that have these numbers.
+    pub async fn puzzle_scores(
+        &self,
+        run: &RunName,
+        numbers: RangeInclusive<NetworkNumber>,
+    ) -> Result<BTreeMap<NetworkNumber, PuzzleScore>> {
+        in_read!(self.readers, puzzles::scores_in(run, &numbers))
     }
 
     /// How a network did at puzzles.

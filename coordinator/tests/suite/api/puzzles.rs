@@ -1,5 +1,6 @@
 //! Puzzles: posed, solved, scored.
 
+use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::{NetworkInfo, PuzzleScore};
 use rookery_common::protocol::runs::RunInfo;
@@ -70,6 +71,16 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
     };
     let scores: Vec<_> = short.into_iter().map(|network| network.puzzles).collect();
     assert_eq!(scores, [None, Some(only)]);
+    let numbers = [(0, 0), (1, 9)].map(|(a, b)| NetworkNumber(a)..=NetworkNumber(b));
+    for (numbers, expected) in numbers.into_iter().zip([Some(&score), None]) {
+        let scores = db.puzzle_scores(&run(), numbers).await.unwrap();
+        assert_eq!(scores.get(&NetworkNumber(0)), expected);
+    }
+    let page = app.page("/runs/main/puzzles").await;
+    assert!(page.contains("mateIn1</th>"), "{page}");
+    assert!(page.contains("networks/0\">#0</a>"), "{page}");
+    let older = app.page("/runs/main/puzzles?before=0").await;
+    assert!(!older.contains("mateIn1</th>"), "{older}");
     let names: Vec<&str> = score
         .themes
         .iter()
