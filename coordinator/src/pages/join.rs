@@ -90,7 +90,7 @@ pub(super) fn worker_command(
         Registration::Open => format!("{command} --name YOUR-NAME"),
         Registration::Invitation => format!("{command} --name YOUR-NAME --invitation CODE"),
         // The operator who gives the token has given the name.
-        Registration::Closed => format!("ROOKERY_TOKEN=TOKEN {command}"),
+        Registration::Closed => format!("{command} --token-file TOKEN-FILE"),
     }
 }
 

@@ -39,7 +39,7 @@ async fn commands_have_the_address_that_was_asked() {
 async fn joining_takes_what_the_operator_asks_for() {
     for (registration, flag) in [
         (Registration::Invitation, "--invitation CODE"),
-        (Registration::Closed, "ROOKERY_TOKEN=TOKEN rookery-worker"),
+        (Registration::Closed, "--run main --token-file TOKEN-FILE"),
     ] {
         let app = TestApp::with(registration, params()).await;
         for path in [
