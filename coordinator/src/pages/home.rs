@@ -33,14 +33,16 @@ const LATEST_GAMES: u32 = 8;
 /// Workers on the overview, those last heard.
 const WORKERS: u32 = 50;
 
-/// Matches among which the one that is being played is looked for.
-const LATEST_MATCHES: u32 = 50;
+/// Matches of each purpose among which those that are being played are looked for.
+const LATEST_MATCHES: u32 = 20;
 
 #[derive(Template)]
 #[template(path = "runs.html")]
 struct RunsPage {
     layout: Layout,
     cards: Vec<RunCard>,
+    /// Runs that have ended.
+    archived: Vec<RunInfo>,
 }
 
 /// A run on the list of several.
@@ -91,25 +93,17 @@ struct HomePage {
 
 /// `GET /`: the only run's overview, or all runs.
 pub(super) async fn index(State(state): State<PagesState>, address: Address) -> Page {
-    let mut runs = listed(&state).await?;
-    if runs.len() == 1
-        && let Some(only) = runs.pop()
-    {
-        return overview(&state, only, address).await;
+    let runs = state.db.runs().await?;
+    let mut open = runs.iter().filter(|run| run.archived_at.is_none());
+    if let (Some(only), None) = (open.next(), open.next()) {
+        return overview(&state, only.clone(), address).await;
     }
     all(&state, runs, &address).await
 }
 
 /// `GET /runs`: all runs, also if there is only one.
 pub(super) async fn list(State(state): State<PagesState>, address: Address) -> Page {
-    all(&state, listed(&state).await?, &address).await
-}
-
-/// Runs that are not archived.
-async fn listed(state: &PagesState) -> Result<Vec<RunInfo>, DbError> {
-    let mut runs = state.db.runs().await?;
-    runs.retain(|run| run.archived_at.is_none());
-    Ok(runs)
+    all(&state, state.db.runs().await?, &address).await
 }
 
 /// The newest games of a run. A chunk of puzzles would fill the list: they are on a page of their own, and here while there
@@ -134,13 +128,16 @@ async fn latest_games(db: &SharedDatabase, run: &RunName) -> Result<Vec<GameInfo
 }
 
 async fn all(state: &PagesState, runs: Vec<RunInfo>, address: &Address) -> Page {
-    let mut cards = Vec::with_capacity(runs.len());
-    for run in runs {
+    let is_archived = |run: &RunInfo| run.archived_at.is_some();
+    let (archived, open): (Vec<_>, Vec<_>) = runs.into_iter().partition(is_archived);
+    let mut cards = Vec::with_capacity(open.len());
+    for run in open {
         cards.push(card(state, run).await?);
     }
     page(&RunsPage {
         layout: Layout::plain(&state.presentation, "Runs").pictured(address),
         cards,
+        archived,
     })
 }
 
@@ -195,15 +192,14 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     let db = &state.db;
     let networks = db.networks_in_short(&run.name).await?;
     let intake = db.intake(&run.name, since).await?;
-    let workers = db.workers(since, WORKERS).await?;
-    let matches = db.matches(&run.name, None, LATEST_MATCHES, now).await?;
-    let gates = || {
-        let all = matches.iter();
-        all.filter(|info| info.purpose == MatchPurpose::Gate)
-    };
-    let open = gates().rfind(|info| info.status == MatchStatus::Open);
-    let decided = gates().find(|info| info.status != MatchStatus::Open);
-    let is_rating = matches.iter().any(is_rating_played);
+    let workers = db.workers_of(&run.name, since, WORKERS).await?;
+    let newest = |purpose| db.matches_for(&run.name, purpose, LATEST_MATCHES, now);
+    let gates = newest(MatchPurpose::Gate).await?;
+    let is_open = |info: &&MatchInfo| info.status == MatchStatus::Open;
+    let open = gates.iter().rfind(is_open);
+    let decided = gates.iter().find(|info| !is_open(info));
+    let ratings = newest(MatchPurpose::Rating).await?;
+    let is_rating = ratings.iter().any(|info| info.pairs_playing > 0);
     let games = latest_games(db, &run.name).await?;
     let featured = match run.best {
         Some(best) => featured::find(state, &run.name, best).await?,
@@ -247,14 +243,12 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     })
 }
 
-/// Whether a worker plays pairs of a match for the ratings.
-fn is_rating_played(info: &MatchInfo) -> bool {
-    info.purpose == MatchPurpose::Rating && info.pairs_playing > 0
-}
-
 /// What workers do while no candidate is tested.
 const fn activity(run: &RunInfo, intake: &Intake, workers: u64, is_rating: bool) -> &'static str {
     match run.status {
+        _ if run.archived_at.is_some() => {
+            "The run is archived: no more games are played for it, and those that were played stay."
+        }
         RunStatus::Paused => "The run is paused: workers get no games to play.",
         RunStatus::Open if intake.games > 0 && is_rating => {
             "Workers are playing training games with the best network, and a match for the ratings."
@@ -269,8 +263,11 @@ const fn activity(run: &RunInfo, intake: &Intake, workers: u64, is_rating: bool)
     }
 }
 
-/// How far the next candidate is: the trainer submits one after so many new positions.
+/// How far the next candidate is: the trainer submits one after so many new positions. Empty if the run has ended.
 fn progress(run: &RunInfo, networks: &[NetworkInfo]) -> String {
+    if run.archived_at.is_some() {
+        return String::new();
+    }
     let each = run.params.training.positions_per_candidate;
     let own = networks.iter().filter(|info| info.anchor.is_none());
     let mut submitted = own.filter_map(|info| Some((info.number, info.positions?)));
@@ -299,26 +296,4 @@ fn minutes_of(run: &RunInfo, now: Timestamp) -> f64 {
         .parse()
         .map_or(RECENT, |created| now.duration_since(created));
     age.min(RECENT).as_secs_f64().max(60.0) / 60.0
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_rating_match_is_played_if_workers_have_pairs_of_it() {
-        let played = |purpose: &str, pairs_playing: u64| {
-            let info = json!({
-                "id": 1, "run": "main", "purpose": purpose, "status": "open", "candidate": 3, "opponent": 2,
-                "tally": {"wins": 0, "draws": 0, "losses": 0, "pairs": {"counts": [0, 0, 0, 0, 0]}},
-                "rule": {"kind": "none"}, "pairs_playing": pairs_playing, "opened_at": "2030-01-01T00:00:00Z",
-            });
-            is_rating_played(&serde_json::from_value(info).unwrap())
-        };
-        assert!(played("rating", 1));
-        assert!(!played("rating", 0));
-        assert!(!played("gate", 1));
-    }
 }

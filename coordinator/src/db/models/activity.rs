@@ -1,12 +1,14 @@
 //! What goes on: the workers that were heard of, and the coordinator's pulse.
 
 use jiff::Timestamp;
+use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::people::{ActiveWorkers, WorkerInfo};
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
+use crate::db::models::runs;
 use crate::db::sql::dialect::Dialect;
 use crate::db::sql::rows::{time_text, to_count};
 use crate::db::sql::statement::Statement;
@@ -70,23 +72,37 @@ struct WorkerRow {
     last_seen: i64,
 }
 
+#[derive(FromRow)]
+struct WorkersRow {
+    workers: i64,
+    evals_per_second: f64,
+}
+
+/// Workers whose last job was of a run, or all, at most `limit` of them one by one.
 pub(crate) async fn workers(
     conn: &mut AnyConnection,
+    run: Option<&RunName>,
     since: Timestamp,
     limit: u32,
 ) -> Result<ActiveWorkers> {
-    let (all, evals_per_second): (i64, f64) = sqlx::query_as(
-        "SELECT count(*), CAST(coalesce(sum(evals_per_second), 0) AS DOUBLE PRECISION)
-         FROM workers WHERE last_seen >= $1",
-    )
-    .bind(since.as_millisecond())
-    .fetch_one(&mut *conn)
-    .await?;
-    let last_heard = last_heard(conn, None, since, limit).await?;
+    let run = match run {
+        Some(run) => Some(runs::id_of(conn, run).await?),
+        None => None,
+    };
+    let mut query = Statement::new(
+        "SELECT count(*) AS workers,
+           CAST(coalesce(sum(evals_per_second), 0) AS DOUBLE PRECISION) AS evals_per_second
+         FROM workers w WHERE w.last_seen >= ",
+    );
+    query.bind(since.as_millisecond())?;
+    if let Some(run) = run {
+        query.push(" AND w.run_id = ").bind(run)?;
+    }
+    let sums: WorkersRow = query.fetch_one(&mut *conn).await?;
     Ok(ActiveWorkers {
-        all: to_count(all),
-        evals_per_second,
-        last_heard,
+        all: to_count(sums.workers),
+        evals_per_second: sums.evals_per_second,
+        last_heard: listed(conn, (None, run), since, limit).await?,
     })
 }
 
@@ -94,6 +110,15 @@ pub(crate) async fn workers(
 pub(crate) async fn last_heard(
     conn: &mut AnyConnection,
     user: Option<i64>,
+    since: Timestamp,
+    limit: u32,
+) -> Result<Vec<WorkerInfo>> {
+    listed(conn, (user, None), since, limit).await
+}
+
+async fn listed(
+    conn: &mut AnyConnection,
+    (user, run): (Option<i64>, Option<i64>),
     since: Timestamp,
     limit: u32,
 ) -> Result<Vec<WorkerInfo>> {
@@ -105,6 +130,9 @@ pub(crate) async fn last_heard(
     query.bind(since.as_millisecond())?;
     if let Some(user) = user {
         query.push(" AND w.user_id = ").bind(user)?;
+    }
+    if let Some(run) = run {
+        query.push(" AND w.run_id = ").bind(run)?;
     }
     query.push(" ORDER BY w.last_seen DESC, w.name LIMIT ");
     query.bind(i64::from(limit))?;

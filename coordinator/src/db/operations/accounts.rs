@@ -248,6 +248,16 @@ impl Database {
 
     /// Workers that were heard since `since`, at most `limit` of them one by one.
     pub async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {
-        in_read!(self.readers, activity::workers(since, limit))
+        in_read!(self.readers, activity::workers(None, since, limit))
+    }
+
+    /// Those of them whose last job was of a run.
+    pub async fn workers_of(
+        &self,
+        run: &RunName,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<ActiveWorkers> {
+        in_read!(self.readers, activity::workers(Some(run), since, limit))
     }
 }

@@ -100,7 +100,7 @@ async fn enter_jobs(conn: &mut AnyConnection, entries: &[NewLease]) -> Result<()
 async fn enter_workers(conn: &mut AnyConnection, entries: &[&NewLease]) -> Result<()> {
     let mut query = Statement::new(
         "INSERT INTO workers (user_id, name, backend, version, evals_per_second, job_kind,
-           last_seen, block)",
+           last_seen, block, run_id)",
     );
     query.rows(entries, |row, entry| {
         let (user, asked) = (entry.asked.request.user, &entry.asked.request.request);
@@ -111,14 +111,15 @@ async fn enter_workers(conn: &mut AnyConnection, entries: &[&NewLease]) -> Resul
             .bind(speed(asked.evals_per_second))?
             .bind(entry.kind.name())?
             .bind(entry.asked.milliseconds())?
-            .bind(entry.asked.request.block)?;
+            .bind(entry.asked.request.block)?
+            .bind(entry.run)?;
         Ok(())
     })?;
     query.push(
         " ON CONFLICT (user_id, name) DO UPDATE SET backend = excluded.backend,
            version = excluded.version, evals_per_second = excluded.evals_per_second,
            job_kind = excluded.job_kind, last_seen = excluded.last_seen,
-           block = excluded.block",
+           block = excluded.block, run_id = excluded.run_id",
     );
     query.execute(conn).await
 }

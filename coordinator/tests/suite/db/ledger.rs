@@ -66,6 +66,7 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
         ALTER TABLE operator_log DROP COLUMN user_id;
         ALTER TABLE audits RENAME COLUMN sampling_key TO luck;
         ALTER TABLE tokens DROP COLUMN used_at;
+        ALTER TABLE workers DROP COLUMN run_id;
         DROP INDEX games_of_eco;
         DROP INDEX games_of_opening;
         DROP INDEX games_unnamed;

@@ -3,6 +3,7 @@
 mod contributors;
 mod join;
 mod networks;
+mod overview;
 
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
@@ -54,7 +55,13 @@ async fn the_board_says_that_a_network_is_unknown() {
     app.submit(0).await;
     let says = "The run has no network “9999” to play against. The best one plays.";
     assert_pages_say(&app, &[("/runs/main/play?network=9999", &[says])]).await;
-    for query in ["", "?network=0", "?network=small"] {
+    for query in [
+        "",
+        "?network=",
+        "?network=best",
+        "?network=0",
+        "?network=small",
+    ] {
         let page = app.page(&format!("/runs/main/play{query}")).await;
         assert!(!page.contains("The run has no network"), "{query}: {page}");
     }
