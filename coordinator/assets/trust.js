@@ -7,6 +7,8 @@
   const problem = document.getElementById("problem");
   const own = document.getElementById("own");
   const everybody = document.getElementById("everybody");
+  /** Those who stand out, behind the field that finds others. */
+  const list = document.createElement("div");
   const address = own.dataset.contact ? ` (${own.dataset.contact})` : "";
   const levels = {
     probation: ["on probation", "candidate"],
@@ -90,7 +92,8 @@
       : ["All your games count."];
   }
 
-  function showOwn(trust) {
+  /** How far a contributor is trusted and why, with these words on it, and the chunks that are held. */
+  function standing(trust, words) {
     const card = make("section", "card", make("div", "title", make("h2", "", trust.name), badge(trust.level)));
     if (trust.quarantine) {
       const { reason, by, since } = trust.quarantine;
@@ -99,7 +102,7 @@
     for (const { worker, reason, by, since } of trust.blocked_workers ?? []) {
       card.append(make("p", "", make("b", "", `The worker ${worker} is blocked by ${by}: `), reason, ", ", when(since)));
     }
-    for (const text of advice(trust)) card.append(make("p", "", text));
+    for (const text of words) card.append(make("p", "", text));
     const facts = [
       ["Audits passed since the last failure", trust.audits_passed.toLocaleString("en")],
       ["Audits failed", trust.audits_failed.toLocaleString("en")],
@@ -109,15 +112,39 @@
       ["Chunks held", trust.held_chunks.toLocaleString("en")],
     ];
     card.append(make("dl", "", ...facts.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)])));
-    own.replaceChildren(card);
-    if (trust.held.length > 0) {
-      const all = trust.held.length < trust.held_chunks ? "The newest chunks that are held" : "Chunks that are held";
-      own.append(make("section", "", make("h2", "", all), heldTable(trust.held)));
-    }
+    if (trust.held.length === 0) return [card];
+    const all = trust.held.length < trust.held_chunks ? "The newest chunks that are held" : "Chunks that are held";
+    return [card, make("section", "", make("h2", "", all), heldTable(trust.held))];
   }
 
-  /** The field and the button that hold a contributor's chunks, or let them go. */
-  function orders(trust) {
+  /** A field for a contributor's name, and whom it has found. */
+  function finder() {
+    const name = make("input", "");
+    name.id = "name";
+    name.required = true;
+    name.autocomplete = "off";
+    name.spellcheck = false;
+    const label = make("label", "", "Contributor");
+    label.htmlFor = name.id;
+    const found = make("div", "");
+    const find = async (who) => {
+      found.replaceChildren();
+      const trust = await ask(`/users/${encodeURIComponent(who)}/trust`);
+      const [card, ...held] = standing(trust, []);
+      card.append(orders(trust, () => find(who)));
+      found.replaceChildren(card, ...held);
+    };
+    const button = make("button", "button second", "Find");
+    const asking = make("form", "asking", label, name, button);
+    asking.addEventListener("submit", (event) => {
+      event.preventDefault();
+      during(() => find(name.value.trim()));
+    });
+    return make("section", "", asking, found);
+  }
+
+  /** The field and the button that hold a contributor's chunks, or let them go; `after` that is shown. */
+  function orders(trust, after = () => {}) {
     const held = trust.level === "quarantined";
     const reason = make("input", "");
     reason.placeholder = "why";
@@ -127,7 +154,8 @@
     button.addEventListener("click", () => during(async () => {
       const body = JSON.stringify({ quarantined: !held, reason: reason.value });
       await ask(`/users/${encodeURIComponent(trust.name)}/quarantine`, { method: "PUT", body });
-      showEverybody(await ask("/trust/contributors"));
+      await showEverybody();
+      await after();
     }));
     return make("div", "asking", reason, button);
   }
@@ -153,7 +181,8 @@
     return make("td", "n", came + missing > 0 ? percent(missing / (came + missing)) : "–");
   }
 
-  function showEverybody(people) {
+  async function showEverybody() {
+    const people = await ask("/trust/contributors");
     const rows = people.map((trust) => [
       trust.name, badge(trust.level), make("td", "n", percent(trust.audit_rate)), number(trust.audits_passed),
       number(trust.audits_failed), number(trust.audits_open), number(trust.audited_positions),
@@ -170,7 +199,7 @@
         command("PUT /api/v1/chunks/{sha256}/quarantine"), ". On the command line: ",
         command("rookery-coordinator user clear NAME --reason …"), "."));
     }
-    everybody.replaceChildren(section);
+    list.replaceChildren(section);
   }
 
   /** Does something, and says if it fails. */
@@ -192,8 +221,14 @@
     }
     const tokens = await ask("/tokens");
     const { scopes } = tokens.find((token) => token.in_use);
-    if (scopes.includes("contribute")) showOwn(await ask("/trust"));
-    if (scopes.includes("operate")) showEverybody(await ask("/trust/contributors"));
+    if (scopes.includes("contribute")) {
+      const trust = await ask("/trust");
+      own.replaceChildren(...standing(trust, advice(trust)));
+    }
+    if (scopes.includes("operate")) {
+      await showEverybody();
+      everybody.replaceChildren(finder(), list);
+    }
     if (own.childElementCount + everybody.childElementCount === 0) {
       throw new Error("This token has neither the scope contribute nor operate, so there is nothing to show.");
     }
