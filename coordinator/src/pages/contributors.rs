@@ -8,6 +8,7 @@ use rookery_common::protocol::people::{ContributorInfo, Credit, Span};
 use serde::Deserialize;
 
 use super::address::Address;
+use super::error::PageError;
 use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::{PagesState, text};
@@ -45,7 +46,8 @@ struct ContributorsPage {
 }
 
 struct ContributorRow {
-    place: u64,
+    /// Who gave as many positions shares it; nobody has one without any.
+    rank: Option<u64>,
     /// By which they are listed.
     credit: Credit,
     seen: String,
@@ -76,8 +78,9 @@ pub(super) async fn list(
     let found = state
         .list(|db| async move { db.contributors(filter, now).await })
         .await?;
-    let row = |(place, info): (u64, ContributorInfo)| ContributorRow {
-        place,
+    let ranks = ranks(&state, &run, &found, (span, skip)).await?;
+    let row = |(rank, info): (Option<u64>, ContributorInfo)| ContributorRow {
+        rank,
         credit: info.recent.unwrap_or_else(|| info.credit()),
         seen: info
             .last_seen
@@ -100,9 +103,50 @@ pub(super) async fn list(
             _ => 0,
         },
         credit: found.credit,
-        contributors: (u64::from(skip) + 1..).zip(found.list).map(row).collect(),
+        contributors: ranks.into_iter().zip(found.list).map(row).collect(),
         run,
     })
+}
+
+/// The ranks of those who are listed after so many others. Whether the first of them shares that of the page before is
+/// asked for.
+async fn ranks(
+    state: &PagesState,
+    run: &RunName,
+    found: &Contributors,
+    (span, skip): (Span, u32),
+) -> Result<Vec<Option<u64>>, PageError> {
+    let positions = |info: &ContributorInfo| info.recent.unwrap_or_else(|| info.credit()).positions;
+    let positions: Vec<u64> = found.list.iter().map(positions).collect();
+    let skip = u64::from(skip);
+    let first = match found.list.first() {
+        Some(info) if skip > 0 => {
+            let (name, run, now) = (info.name.clone(), run.clone(), state.now());
+            let first =
+                state.list(|db| async move { db.contributor(&name, Some(&run), now).await });
+            let mut spans = first.await?.credit.into_iter();
+            spans
+                .find(|given| given.span == span)
+                .and_then(|given| given.rank)
+        }
+        _ => None,
+    };
+    Ok(shared_ranks(first.unwrap_or(skip + 1), skip, &positions))
+}
+
+/// The ranks of those who gave so many positions each, in order, after `skip` others; `first` is that of the first.
+fn shared_ranks(first: u64, skip: u64, positions: &[u64]) -> Vec<Option<u64>> {
+    let mut rank = first;
+    let mut before = None;
+    let places = skip + 1..;
+    let each = positions.iter().zip(places).map(|(positions, place)| {
+        if before.is_some_and(|before| before != positions) {
+            rank = place;
+        }
+        before = Some(positions);
+        (*positions > 0).then_some(rank)
+    });
+    each.collect()
 }
 
 fn choices(run: &RunName, chosen: Span) -> Vec<Choice> {
@@ -139,6 +183,17 @@ fn next_page(run: &RunName, span: Span, skip: u32, found: &Contributors) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn those_who_gave_as_many_share_their_rank() {
+        let of = |first, skip, positions: &[u64]| -> Vec<u64> {
+            let ranks = shared_ranks(first, skip, positions).into_iter();
+            ranks.map(Option::unwrap_or_default).collect()
+        };
+        assert_eq!(of(1, 0, &[9, 8, 8, 8, 7, 0]), [1, 2, 2, 2, 5, 0]);
+        // The first is as good as one of the page before.
+        assert_eq!(of(2, 3, &[8, 8, 7]), [2, 2, 6]);
+    }
 
     #[test]
     fn those_who_follow_are_a_page_further() {

@@ -32,6 +32,19 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
 }
 
 #[tokio::test]
+async fn those_who_gave_as_many_share_their_rank_across_pages() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    selfplays(&app, &app.alice, &[1]).await;
+    selfplays(&app, &app.bob, &[2]).await;
+    let first = "<td class=\"n soft\">1</td>";
+    for (query, listed) in [("", 2), ("?skip=1", 1)] {
+        let page = app.page(&format!("/runs/main/contributors{query}")).await;
+        assert_eq!(page.matches(first).count(), listed, "{query}: {page}");
+    }
+}
+
+#[tokio::test]
 async fn names_of_contributors_lead_to_their_pages_and_games() {
     let app = started().await;
     let link = "<a href=\"/runs/main/contributors/alice\">";
