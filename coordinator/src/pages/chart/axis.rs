@@ -91,7 +91,7 @@ impl Ticks {
         let tick = |n: &f64| Tick {
             at: scale.at(*n),
             label: match self.axis {
-                Axis::Days | Axis::Dates => day_label(*n, self.step),
+                Axis::Days | Axis::Dates => day_label(*n, self.step, self.range),
                 Axis::Whole | Axis::Real => tick_label(*n, self.step),
             },
         };
@@ -131,12 +131,17 @@ fn round_step(raw: f64, axis: Axis) -> f64 {
     }
 }
 
+/// An axis over more days names the year of each.
+const SAME_YEAR: f64 = 300.0;
+
 /// The date of a day since 1970, or the time in it between two dates; nothing where there is none.
-fn day_label(day: f64, step: f64) -> String {
+fn day_label(day: f64, step: f64, range: (f64, f64)) -> String {
     let minute = (day * DAY).round() as i64;
     let date = Timestamp::from_second(minute.saturating_mul(60));
     let form = if step < 1.0 && minute.rem_euclid(DAY as i64) != 0 {
         "%H:%M"
+    } else if range.1 - range.0 > SAME_YEAR {
+        "%-d %b %Y"
     } else {
         "%-d %b"
     };
@@ -220,6 +225,16 @@ mod tests {
             ["4 Oct", "06:00", "12:00", "18:00", "5 Oct"]
         );
         assert_eq!(labels(20_000.0, 20_001.0, Axis::Dates), ["4 Oct", "5 Oct"]);
+        assert_eq!(
+            labels(20_000.0, 20_800.0, Axis::Days),
+            [
+                "4 Oct 2024",
+                "22 Apr 2025",
+                "8 Nov 2025",
+                "27 May 2026",
+                "13 Dec 2026"
+            ]
+        );
         assert_eq!(labels(1e12, 1e12, Axis::Days)[0], "", "no such day");
         assert_eq!(
             labels(0.0, 2e6, Axis::Whole),
