@@ -35,10 +35,14 @@ pub(super) const ISOLATION: [(HeaderName, &str); 2] = [
 /// Networks to choose from, the newest.
 const NETWORKS: usize = 200;
 
+/// What the best network is called in addresses.
+const BEST: &str = "best";
+
 /// What stands after the question mark; the board itself reads `game`, `ply` and `fen`.
 #[derive(Debug, Deserialize)]
 pub(super) struct PlayQuery {
-    /// The opponent: a number, or `small`, which comes with Rookery; without it the best network.
+    /// The opponent: a number, or `small`, which comes with Rookery; the best network with `best`, nothing or
+    /// without it.
     network: Option<String>,
 }
 
@@ -74,7 +78,9 @@ pub(super) async fn board(
     let (Path(name), Query(query)) = (name?, query?);
     let run = state.db.run(&name).await?;
     let networks = state.db.networks_in_short(&name).await?;
-    let wanted = query.network;
+    let wanted = query
+        .network
+        .filter(|name| !name.is_empty() && name != BEST);
     let number = wanted.as_deref().and_then(|text| text.parse().ok());
     let opponents = opponents(&networks, run.best, number);
     let plays_included = wanted.as_deref() == Some(included::NAME);
