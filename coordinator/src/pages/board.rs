@@ -2,6 +2,7 @@
 
 use askama::Template;
 use rookery_common::chunk::Side;
+use rookery_common::text::quantity;
 use shakmaty::{Chess, Color, Move, Position, Role, Square};
 
 /// Length of a square in the drawing's units.
@@ -125,7 +126,11 @@ fn label(position: &Chess) -> String {
             .map(|(square, piece)| format!("{} {square}", symbol(piece.role)))
             .collect();
         let pawns = position.board().by_color(color) & position.board().pawns();
-        format!("{}, {} pawns", names.join(", "), pawns.count())
+        format!(
+            "{}, {}",
+            names.join(", "),
+            quantity(pawns.count() as u64, "pawn")
+        )
     };
     let turn = position.turn().fold_wb("White", "Black");
     format!(
@@ -171,7 +176,7 @@ mod tests {
         assert!(board.check.is_some());
         assert_eq!(
             board.label,
-            "White: king a1, rook e1, 1 pawns. Black: king e8, 0 pawns. Black to move."
+            "White: king a1, rook e1, 1 pawn. Black: king e8, 0 pawns. Black to move."
         );
     }
 }
