@@ -159,9 +159,9 @@ async fn a_run_goes_on_without_what_a_poisoner_did() -> anyhow::Result<()> {
         serde_json::json!([2, 3])
     );
 
-    runbook.coordinator(&site, "run roll-back", &[])?;
+    runbook.coordinator(&site, "run roll-back", &[("7", "1")])?;
     assert_eq!(site.run().await?.best, Some(NetworkNumber(1)));
-    runbook.coordinator(&site, "run reject", &[])?;
+    runbook.coordinator(&site, "run reject", &[("9", "3")])?;
     assert_eq!(
         statuses(&site).await?,
         [Initial, Promoted, Demoted, Rejected]
