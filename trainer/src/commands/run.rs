@@ -54,7 +54,12 @@ pub struct RunArgs {
     /// Train on chunks only when they are this many minutes old, so that audits come first. Where an operator's
     /// auditor works, 10 minutes keep out nearly all false chunks; where volunteers alone audit, 60. 0 trains on every chunk
     /// at once.
-    #[arg(long, env = "ROOKERY_CHUNK_DELAY", value_name = "MINUTES", default_value_t = 0)]
+    #[arg(
+        long,
+        env = "ROOKERY_CHUNK_DELAY",
+        value_name = "MINUTES",
+        default_value_t = 0
+    )]
     pub chunk_delay: u32,
     /// Mix the games of these PGN files, plain, gzip or zstd, into every batch. They are read once and
     /// kept in the trainer's folder.
