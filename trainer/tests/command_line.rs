@@ -8,6 +8,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_rookery-trainer");
 
 /// The variables whose values `--help` may show: they hold no secret. A new one is `hide_env_values`, or stands here.
 const HARMLESS: &[&str] = &[
+    "ROOKERY_CHUNK_DELAY",
     "ROOKERY_CONFIG",
     "ROOKERY_DEVICE",
     "ROOKERY_LOG",
