@@ -14,6 +14,7 @@ use super::bundle::{self, Entry};
 use super::included;
 use super::layout::{Layout, Page, Tab, page};
 use super::networks::was_best;
+use super::text;
 
 /// As that of all pages; besides, a web worker of the coordinator's own may compile WebAssembly.
 pub(super) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; \
@@ -134,7 +135,8 @@ fn label(info: &NetworkInfo, best: Option<NetworkNumber>) -> String {
         ""
     };
     let (number, shape) = (info.number, info.spec.shape());
-    format!("#{number}{}, {shape}{mark}", name.unwrap_or_default())
+    let at = text::minute(&info.submitted_at);
+    format!("#{number}{}, {shape}{mark}, {at}", name.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -160,5 +162,9 @@ mod tests {
         let listed = opponents(&networks, Some(NetworkNumber(1)), None);
         let numbers: Vec<_> = listed.iter().map(|one| one.number.0).collect();
         assert_eq!(numbers, [1, 3, 0, 4, 2]);
+        assert_eq!(
+            listed[0].label, "#1, 1x8, the best, 2030-01-02 00:00 UTC",
+            "a network is known by its date"
+        );
     }
 }

@@ -190,6 +190,14 @@ pub(super) fn ago(now: Timestamp, then: &str) -> String {
     }
 }
 
+/// A time to the minute: `2030-01-31 18:05 UTC`.
+pub(super) fn minute(time: &str) -> String {
+    let Ok(time) = time.parse::<Timestamp>() else {
+        return time.to_owned();
+    };
+    time.strftime("%F %H:%M UTC").to_string()
+}
+
 /// A time in days since 1970, for charts.
 pub(super) fn day(time: &str) -> Option<f64> {
     let time: Timestamp = time.parse().ok()?;
@@ -376,5 +384,14 @@ mod tests {
         for (then, expected) in cases {
             assert_eq!(ago(now, then), expected);
         }
+    }
+
+    #[test]
+    fn minutes_are_written_in_utc() {
+        assert_eq!(
+            minute("2030-01-31T20:05:59.5+02:00"),
+            "2030-01-31 18:05 UTC"
+        );
+        assert_eq!(minute("yesterday"), "yesterday");
     }
 }

@@ -4,6 +4,7 @@ import type { Color, NormalMove } from "chessops/types";
 import { opposite } from "chessops/util";
 import type { GameHistory } from "./chess/history";
 import { GameRecord, type Side } from "./chess/record";
+import { readBudget } from "./engine/budget";
 import { Engine } from "./engine/engine";
 import type { Report } from "./engine/report";
 import { messageOf } from "./errors";
@@ -178,7 +179,7 @@ export class App {
     const { record } = this;
     const name = opponentName(opponent);
     this.say(`${news}${name.charAt(0).toUpperCase()}${name.slice(1)} is thinking …`);
-    const budget = { player: "opponent", visits: Number(this.strength.value) } as const;
+    const budget = { player: "opponent", ...readBudget(this.strength.value) } as const;
     try {
       const found = await this.engine.search(record.start, record.moves, budget, (report) => this.present(report));
       if (!found) return;

@@ -3,6 +3,7 @@
 import { makeFen } from "chessops/fen";
 import type { NormalMove } from "chessops/types";
 import type { GameHistory } from "../chess/history";
+import type { Budget } from "./budget";
 import type { DeviceChoice, DeviceStatus } from "./device";
 import type { NetworkFile, Player, Reply, Request } from "./protocol";
 import type { Report } from "./report";
@@ -58,7 +59,7 @@ export class Engine {
   search(
     game: GameHistory,
     moves: readonly NormalMove[],
-    { player, visits }: { player: Player; visits: number },
+    budget: Budget & { readonly player: Player },
     update: (report: Report) => void,
   ): Promise<Report | undefined> {
     this.running?.resolve(undefined);
@@ -69,7 +70,7 @@ export class Engine {
       this.running = { id, update, resolve, reject };
       // The setup has the en passant square only if a capture is possible there; the network sees it in either case.
       const start = makeFen({ ...game.start.toSetup(), epSquare: game.start.epSquare });
-      this.send({ kind: "search", search: { id, player, start, moves, visits } });
+      this.send({ kind: "search", search: { id, start, moves, ...budget } });
     });
   }
 

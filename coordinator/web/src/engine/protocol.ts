@@ -1,6 +1,7 @@
 // What the page and its web worker say to each other.
 
 import type { NormalMove } from "chessops/types";
+import type { Budget } from "./budget";
 import type { DeviceChoice, DeviceStatus } from "./device";
 import type { Encodings } from "./network";
 import type { Report } from "./report";
@@ -15,13 +16,12 @@ export interface NetworkFile extends Encodings {
 /** Each has a tree of its own, so that analysis does not make the opponent stronger. */
 export type Player = "opponent" | "analyst";
 
-export interface SearchRequest {
+export interface SearchRequest extends Budget {
   readonly id: number;
   readonly player: Player;
   /** A FEN. */
   readonly start: string;
   readonly moves: readonly NormalMove[];
-  readonly visits: number;
 }
 
 export type Request =

@@ -3,6 +3,7 @@
 import { makeFen } from "chessops/fen";
 import { GameHistory } from "../chess/history";
 import { messageOf } from "../errors";
+import type { Budget } from "./budget";
 import { type DeviceChoice, DeviceNetwork } from "./device";
 import { loadFile } from "./download";
 import { gpuObstacle, loadGpuNetwork } from "./gpu";
@@ -16,8 +17,8 @@ import { Searcher } from "./searcher";
 const VISITS_A_LEAF = 12;
 /** Milliseconds between two reports. */
 const REPORT_INTERVAL = 100;
-/** Lines of a report. */
-const LINES = 5;
+/** Lines of a report, and nodes of its tree. */
+const SHOWN = { lines: 5, nodes: 40 };
 
 let network: DeviceNetwork | undefined;
 let choice: DeviceChoice = "auto";
@@ -58,7 +59,8 @@ async function load(file: NetworkFile): Promise<void> {
 }
 
 async function search(request: SearchRequest): Promise<void> {
-  const { id, player, visits } = request;
+  const { id, player, visits, milliseconds = Infinity } = request;
+  const deadline = performance.now() + milliseconds;
   try {
     if (!network) throw new Error("No network is loaded.");
     const evaluator = network;
@@ -67,10 +69,11 @@ async function search(request: SearchRequest): Promise<void> {
     searcher.comeTo(gameOf(request));
     const speed = speedometer(evaluator);
     const send = (isLast: boolean): void =>
-      reply({ kind: "report", id, report: report(searcher, LINES, speed()), isLast });
+      reply({ kind: "report", id, report: report(searcher, SHOWN, speed()), isLast });
     let reported = performance.now();
-    const leaves = (): number => Math.min(Math.max(Math.floor(visits / VISITS_A_LEAF), 1), evaluator.leaves);
-    await searcher.search(visits, leaves, () => current !== id, async () => {
+    const leaves = (): number => Math.min(leavesFor(request, speed()), evaluator.leaves);
+    const isLate = (): boolean => searcher.root?.kind === "open" && performance.now() >= deadline;
+    await searcher.search(visits, leaves, () => current !== id || isLate(), async () => {
       if (performance.now() - reported > REPORT_INTERVAL) {
         reported = performance.now();
         send(false);
@@ -81,6 +84,12 @@ async function search(request: SearchRequest): Promise<void> {
   } catch (error) {
     reply({ kind: "failed", id, message: messageOf(error) });
   }
+}
+
+/** Leaves a batch for a search that makes so many evaluations a second. */
+function leavesFor({ visits, milliseconds }: Budget, evaluationsPerSecond: number): number {
+  const inTime = milliseconds === undefined ? visits : (evaluationsPerSecond * milliseconds) / 1000;
+  return Math.max(Math.floor(Math.min(visits, inTime) / VISITS_A_LEAF), 1);
 }
 
 function gameOf({ start, moves }: SearchRequest): GameHistory {
