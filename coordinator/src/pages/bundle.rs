@@ -103,6 +103,12 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_visitor_never_fetches_more_than_six_megabytes() {
+        let bytes: usize = FILES.iter().map(|file| file.brotli.len()).sum();
+        assert!(bytes < 6_000_000, "{bytes} bytes by brotli");
+    }
+
     #[tokio::test]
     async fn files_are_sent_compressed_and_may_be_kept() {
         let unknown = serve(Path("none.js".to_owned()), HeaderMap::new()).await;
