@@ -2,6 +2,7 @@ import type { NormalMove } from "chessops/types";
 import { describe, expect, test } from "vitest";
 import { GameHistory } from "../src/chess/history";
 import { uci } from "../src/chess/moves";
+import type { Branch } from "../src/engine/branch";
 import type { Evaluation, Evaluator, Question } from "../src/engine/evaluator";
 import { explorationFactor } from "../src/engine/puct";
 import { report } from "../src/engine/report";
@@ -36,7 +37,7 @@ async function search(at: GameHistory, { visits, batch = 1, evaluator = new Unif
   const searcher = new Searcher(evaluator);
   searcher.comeTo(at);
   await searcher.search(visits, () => batch, () => false, async () => {});
-  const found = report(searcher, 3, 0)!;
+  const found = report(searcher, { lines: 3, nodes: 12 }, 0)!;
   return { searcher, found, moves: found?.lines.map(({ move }) => uci(at.position, move)) };
 }
 
@@ -74,6 +75,31 @@ describe("a search", () => {
     const { found, moves } = await search(GameHistory.fromFen(), { visits: 200, batch: 4, evaluator });
     expect(moves[0]).toBe("d2d4");
     expect(found.lines[0]!.visits).toBeGreaterThan(found.lines[1]!.visits);
+  });
+
+  test("tells the policy alone, also of moves that were found to be worse", async () => {
+    const evaluator = new Uniform({ g1b1: 2, f6e5: 1 });
+    const { found, moves } = await search(position("7k/8/5K2/8/8/8/8/6Q1 w - - 0 1"), { visits: 100, evaluator });
+    expect(moves[0]).toBe("g1g7");
+    expect(found.policy.map(({ move }) => move)).toEqual([{ from: 6, to: 1 }, { from: 45, to: 36 }, expect.anything()]);
+    expect(found.policy[0]!.prior / found.policy[1]!.prior).toBeCloseTo(Math.exp(1 / 1.36), 5);
+  });
+
+  test("tells the most visited nodes, which hang together", async () => {
+    const evaluator = new Uniform({ e4d5: 2 });
+    const start = position("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1");
+    const { found, moves } = await search(start, { visits: 300, batch: 4, evaluator });
+    const count = (branches: readonly Branch[]): number =>
+      branches.reduce((sum, { children }) => sum + 1 + count(children), 0);
+    const check = (branches: readonly Branch[], most: number): void => {
+      expect(branches.reduce((sum, { visits }) => sum + visits, 0)).toBeLessThanOrEqual(most);
+      expect(branches.map(({ visits }) => visits)).toEqual(branches.map(({ visits }) => visits).sort((a, b) => b - a));
+      branches.forEach(({ children, visits }) => check(children, visits - 1));
+    };
+    check(found.tree, 300);
+    expect(count(found.tree)).toBe(12);
+    expect(moves[0]).toBe("e4d5");
+    expect(found.tree[0]).toMatchObject({ san: "exd5", visits: found.lines[0]!.visits, mate: undefined });
   });
 
   test("ends when it is told to", async () => {

@@ -95,3 +95,15 @@ export function proofOfMoves(edges: readonly Edge[]): Proof {
   if (!all) return OPEN;
   return drawn ? { result: "drawn" } : { result: "lost", plies: slowest + 1 };
 }
+
+/** Moves to the mate that is proven of a position: negative if its mover is mated. */
+export function movesToMate(proof: Proof): number | undefined {
+  if (proof.result === "won") return Math.ceil(proof.plies / 2);
+  return proof.result === "lost" ? -Math.floor(proof.plies / 2) : undefined;
+}
+
+/** The same before a move that leads to such a position, for whoever makes it. */
+export function mateAfter(proof: Proof): number | undefined {
+  if (proof.result === "lost") return movesToMate({ result: "won", plies: proof.plies + 1 });
+  return proof.result === "won" ? movesToMate({ result: "lost", plies: proof.plies + 1 }) : undefined;
+}

@@ -3,45 +3,58 @@
 import { makeSanAndPlay } from "chessops/san";
 import type { Chess } from "chessops/chess";
 import type { NormalMove } from "chessops/types";
-import { type Edge, type Node, type Proof, proven } from "./node";
+import { type Branch, mostVisited } from "./branch";
+import { type Edge, mateAfter, movesToMate, type Node, proven } from "./node";
 import type { Searcher } from "./searcher";
-import { flipped, wdlOf, type Wdl } from "./wdl";
+import { flipped, type Valued, wdlOf } from "./wdl";
 
 /** Longest line that is written out. */
 const LINE_PLIES = 12;
 
 /** One of the root's moves and what is expected after it. */
-export interface Line {
+export interface Line extends Valued {
   readonly move: NormalMove;
   /** The moves, this one first. */
   readonly san: string[];
   readonly visits: number;
   readonly prior: number;
-  /** For the root's mover. */
-  readonly value: Wdl;
-  /** Moves to a forced mate: negative if the root's mover is mated. */
-  readonly mate: number | undefined;
 }
 
-export interface Report {
+/** A move, and the policy's share of it. */
+export interface Prior {
+  readonly move: NormalMove;
+  readonly prior: number;
+}
+
+export interface Report extends Valued {
   readonly visits: number;
-  /** For the root's mover. */
-  readonly value: Wdl;
-  readonly mate: number | undefined;
   /** The best first. */
   readonly lines: Line[];
+  /** The policy alone: the likeliest moves, the first the likeliest. */
+  readonly policy: Prior[];
+  /** The most visited part of the tree. */
+  readonly tree: Branch[];
   readonly evaluationsPerSecond: number;
 }
 
-/** The best lines, `count` of them; moves without visits follow by their priors. */
-export function report(searcher: Searcher, count: number, evaluationsPerSecond: number): Report | undefined {
+/**
+ * The best lines and likeliest moves, `lines` of each, and the `nodes` most visited nodes. Lines without visits follow by
+ * their priors.
+ */
+export function report(
+  searcher: Searcher,
+  { lines, nodes }: { lines: number; nodes: number },
+  evaluationsPerSecond: number,
+): Report | undefined {
   const { root, proof } = searcher;
   if (root?.kind !== "open") return undefined;
   return {
     visits: searcher.visits,
     value: proven(proof) ?? wdlOf(root.q, root.draw),
     mate: movesToMate(proof),
-    lines: ranked(root).slice(0, count).map((edge) => line(root, edge)),
+    lines: ranked(root).slice(0, lines).map((edge) => line(root, edge)),
+    policy: likeliest(root).slice(0, lines),
+    tree: mostVisited(root, nodes),
     evaluationsPerSecond,
   };
 }
@@ -59,6 +72,10 @@ function rank({ child, prior }: Edge): number[] {
   if (child?.proof.result === "lost") return [1, -child.proof.plies];
   if (child?.proof.result === "won") return [-1, child.proof.plies];
   return child ? [0, child.visits, -child.q, prior] : [0, 0, -2, prior];
+}
+
+function likeliest(root: Node): Prior[] {
+  return root.edges.map(({ move, prior }) => ({ move, prior })).sort((a, b) => b.prior - a.prior);
 }
 
 function line(root: Node, edge: Edge): Line {
@@ -84,15 +101,4 @@ function sanLine(position: Chess, first: Edge): string[] {
     edge = next?.child && next.child.visits > 0 ? next : undefined;
   }
   return moves;
-}
-
-function movesToMate(proof: Proof): number | undefined {
-  if (proof.result === "won") return Math.ceil(proof.plies / 2);
-  return proof.result === "lost" ? -Math.floor(proof.plies / 2) : undefined;
-}
-
-/** The same before a move that leads to such a position. */
-function mateAfter(proof: Proof): number | undefined {
-  if (proof.result === "lost") return movesToMate({ result: "won", plies: proof.plies + 1 });
-  return proof.result === "won" ? movesToMate({ result: "lost", plies: proof.plies + 1 }) : undefined;
 }

@@ -6,6 +6,14 @@ export interface Wdl {
   readonly loss: number;
 }
 
+/** What is expected after a move, or in a position. */
+export interface Valued {
+  /** For whoever moves. */
+  readonly value: Wdl;
+  /** Moves to a forced mate: negative if whoever moves is mated. */
+  readonly mate: number | undefined;
+}
+
 export const WIN: Wdl = { win: 1, draw: 0, loss: 0 };
 export const DRAW: Wdl = { win: 0, draw: 1, loss: 0 };
 export const LOSS: Wdl = { win: 0, draw: 0, loss: 1 };
