@@ -123,9 +123,11 @@ describe("a search", () => {
 });
 
 describe("the end of a game is exact", () => {
-  test("mate in one is proven and ends the search", async () => {
-    const { searcher, found, moves } = await search(position("7k/8/5K2/8/8/8/8/6Q1 w - - 0 1"), { visits: 800, batch: 8 });
-    expect(found.visits).toBeLessThan(100);
+  test.each([0, 10, 800])("mate in one is proven without a visit, of %i", async (visits) => {
+    const evaluator = new Uniform({ g1g7: -5 });
+    const { searcher, found, moves } = await search(position("7k/8/5K2/8/8/8/8/6Q1 w - - 0 1"), { visits, batch: 8, evaluator });
+    expect(found.visits).toBe(0);
+    expect(evaluator.batches).toEqual([1]);
     expect(searcher.proof).toEqual({ result: "won", plies: 1 });
     expect(moves[0]).toBe("g1g7");
     expect(found.lines[0]).toMatchObject({ mate: 1, value: { win: 1, draw: 0, loss: 0 } });
@@ -138,11 +140,28 @@ describe("the end of a game is exact", () => {
     expect(found.mate).toBe(2);
   });
 
-  test("a move that allows mate is not played", async () => {
+  test("a move that allows a mate in one is refuted by its first visit", async () => {
     // 1. g4 would allow Qh4 mate.
     const start = game({ start: "startpos", moves: ["f2f3", "e7e5"] });
-    const { moves } = await search(start, { visits: 2_000, batch: 8, evaluator: new Uniform({ g2g4: 1 }) });
+    const { searcher, found, moves } = await search(start, { visits: 10, evaluator: new Uniform({ g2g4: 3 }) });
     expect(moves[0]).not.toBe("g2g4");
+    const child = searcher.root!.edges.find(({ move }) => uci(start.position, move) === "g2g4")!.child!;
+    expect([child.visits, child.proof]).toEqual([1, { result: "won", plies: 1 }]);
+    const all = report(searcher, { lines: 30, nodes: 0 }, 0)!.lines;
+    expect(all.at(-1)).toMatchObject({ san: ["g4", "Qh4#"], mate: -1, value: { win: 0, draw: 0, loss: 1 } });
+    expect(found.mate).toBeUndefined();
+  });
+
+  test("a position whose mate in one the search had seen is evaluated when it is reached", async () => {
+    const evaluator = new Uniform({ g2g4: 3 });
+    const start = game({ start: "startpos", moves: ["f2f3", "e7e5"] });
+    const { searcher } = await search(start, { visits: 10, evaluator });
+    start.push(move(start, "g2g4"));
+    searcher.comeTo(start);
+    await searcher.search(10, () => 8, () => false, async () => {});
+    const found = report(searcher, { lines: 3, nodes: 0 }, 0)!;
+    expect(found).toMatchObject({ visits: 0, mate: 1, lines: [{ san: ["Qh4#"] }, {}, {}] });
+    expect(found.lines[0]!.prior).toBeCloseTo(1 / 30, 6);
   });
 
   test("stalemate and bare kings are draws", async () => {

@@ -38,6 +38,13 @@ export class Node {
 
   constructor(readonly entry: HistoryEntry) {}
 
+  /** A position in which the mover is mated, and that was not visited. */
+  static mated(entry: HistoryEntry): Node {
+    const node = new Node(entry);
+    [node.kind, node.proof, node.q] = ["mated", { result: "lost", plies: 0 }, q(LOSS)];
+    return node;
+  }
+
   addVisit(value: Wdl): void {
     this.visits += 1;
     this.q += (q(value) - this.q) / this.visits;

@@ -98,7 +98,7 @@ function sanLine(position: Chess, first: Edge): string[] {
   while (edge && moves.length < LINE_PLIES) {
     moves.push(makeSanAndPlay(position, edge.move));
     const next: Edge | undefined = edge.child && ranked(edge.child)[0];
-    edge = next?.child && next.child.visits > 0 ? next : undefined;
+    edge = next?.child && (next.child.visits > 0 || next.child.kind === "mated") ? next : undefined;
   }
   return moves;
 }

@@ -7,12 +7,13 @@
 
 import type { NormalMove } from "chessops/types";
 import { GameHistory } from "../chess/history";
+import { findMate } from "../chess/mate";
 import { legalMoves } from "../chess/moves";
 import type { Evaluation, Evaluator, Question } from "./evaluator";
 import { Node, OPEN, type Proof, proofByRule, proofOfMoves, proven } from "./node";
 import { select } from "./puct";
 import { softmax } from "./softmax";
-import { flipped, q, type Wdl } from "./wdl";
+import { flipped, q, WIN, type Wdl } from "./wdl";
 
 /** Of every position, as in Rookery's UCI engine and in lc0: the search looks at more moves. */
 const POLICY_TEMPERATURE = 1.36;
@@ -72,7 +73,8 @@ export class Searcher {
   }
 
   /**
-   * Evaluates the root, then visits its moves until `visits` are made, `stopped` holds, or the result is proven.
+   * Evaluates the root, then visits its moves until `visits` are made, `stopped` holds, or the result is proven. A mate in
+   * one is seen without a visit.
    * `batch` says how many leaves the next batch may have.
    */
   async search(
@@ -82,9 +84,8 @@ export class Searcher {
     progress: () => Promise<void>,
   ): Promise<void> {
     const isDone = (): boolean =>
-      this.rootProof.result !== "open"
-      || this.tree?.terminal() !== undefined
-      || (this.tree?.kind === "open" && this.visits >= visits);
+      this.tree?.terminal() !== undefined
+      || (this.tree?.kind === "open" && (this.rootProof.result !== "open" || this.visits >= visits));
     while (!stopped() && !isDone()) {
       const before = this.tree?.visits ?? 0;
       const wanted = this.tree?.kind === "open" ? Math.min(batch(), visits - this.visits) : 1;
@@ -109,7 +110,7 @@ export class Searcher {
     while (
       gathered.leaves.length + known < wanted
       && gathered.collisions.length < MOST_COLLISIONS
-      && this.rootProof.result === "open"
+      && (this.rootProof.result === "open" || this.tree?.kind === "new")
     ) {
       const path = [this.tree!];
       const value = this.walk(path, gathered);
@@ -154,9 +155,28 @@ export class Searcher {
     this.classify(path, leaf, moves);
     const terminal = leaf.terminal();
     if (terminal) return terminal;
+    const isWon = this.addMate(leaf, moves);
+    if (path.length === 1) {
+      this.rootProof = proofOfMoves(leaf.edges);
+    } else if (isWon) {
+      // It has no priors, and is looked at again if it becomes the root.
+      leaf.kind = "new";
+      return WIN;
+    }
     depart(path);
     gathered.leaves.push({ path, question: this.evaluator.encode(this.game, moves) });
     return undefined;
+  }
+
+  /** Adds the position after a mating move to the node on the board, without a visit, if there is such a move. */
+  private addMate(node: Node, moves: NormalMove[]): boolean {
+    const mate = findMate(this.game.position, moves);
+    const edge = node.edges.find(({ move }) => move === mate);
+    if (!edge) return false;
+    this.game.push(edge.move);
+    edge.child = Node.mated(this.game.entry);
+    this.game.pop();
+    return true;
   }
 
   /** Sets the kind of a leaf. The root is always evaluated; a repetition within the search counts as drawn. */
@@ -189,10 +209,11 @@ export class Searcher {
     gathered.collisions.forEach(arrive);
   }
 
-  /** Draws the conclusions from a leaf that ends the game. */
+  /** Draws the conclusions from a leaf that ends the game, or has a mate in one. */
   private conclude(path: Node[]): void {
     const leaf = path[path.length - 1]!;
-    const proof = proofByRule(leaf.kind);
+    const byRule = proofByRule(leaf.kind);
+    const proof = byRule.result === "open" ? proofOfMoves(leaf.edges) : byRule;
     if (proof.result === "open" || leaf.proof.result !== "open") return;
     leaf.proof = proof;
     for (let place = path.length - 2; place > 0; place--) {
