@@ -1,27 +1,19 @@
-// The page: a game between the visitor and a network, and the network's view of the position.
+// The page: a game between the visitor and a network.
 
 import type { Color, NormalMove } from "chessops/types";
 import { opposite } from "chessops/util";
+import { Analysis } from "./analysis";
 import type { GameHistory } from "./chess/history";
 import { GameRecord, type Side } from "./chess/record";
 import { readBudget } from "./engine/budget";
 import { Engine } from "./engine/engine";
-import type { Report } from "./engine/report";
 import { messageOf } from "./errors";
-import { AnalysisPanel } from "./ui/analysis";
 import { Board } from "./ui/board";
 import { DeviceField } from "./ui/device";
 import { create, element } from "./ui/elements";
 import { bindKeys, MoveField } from "./ui/keyboard";
 import { MoveSheet } from "./ui/moves";
 import { chosenNetwork, opponentName } from "./ui/networks";
-
-/** Analysis ends after so many visits. */
-const ANALYSIS_VISITS = 10_000;
-/** Lines that are drawn as arrows. */
-const ARROWS = 3;
-/** Moves with a smaller share of the visits get no arrow. */
-const LEAST_SHARE = 0.05;
 
 export class App {
   private readonly run = element("play", HTMLElement).dataset["run"]!;
@@ -30,12 +22,14 @@ export class App {
   private readonly strength = element("strength", HTMLSelectElement);
   private readonly side = element("side", HTMLSelectElement);
   private readonly fen = element("fen", HTMLElement);
-  private readonly analyse = element("analyse", HTMLInputElement);
   private readonly engine = new Engine((status) => this.device.show(status));
   private readonly device = new DeviceField((choice) => this.engine.choose(choice));
-  private readonly panel = new AnalysisPanel();
   private readonly sheet = new MoveSheet((ply) => this.step(ply));
   private readonly board = new Board(element("frame", HTMLElement), element("board", HTMLElement), (move) => this.play(move));
+  private readonly analysis = new Analysis(this.engine, this.board, {
+    step: (ply) => this.step(ply),
+    refresh: () => this.refresh(),
+  });
   private readonly field = new MoveField(() => this.game, (move) => this.play(move));
   private record = new GameRecord();
   /** The game up to the ply that is shown. */
@@ -60,7 +54,6 @@ export class App {
     });
     this.network.addEventListener("change", () => void this.load());
     this.strength.addEventListener("change", () => this.refresh());
-    this.analyse.addEventListener("change", () => this.refresh());
     this.side.addEventListener("change", () => {
       if (this.chosenSide !== "both") this.turn(this.chosenSide);
       this.refresh();
@@ -79,6 +72,7 @@ export class App {
       const { name, file } = await chosenNetwork(this.run, chosen);
       await this.engine.load(file, this.sayLoading(`Loading ${name} …`, file.bytes));
       this.loaded = chosen;
+      this.analysis.forget();
       this.refresh();
     } catch (error) {
       this.loaded = previous;
@@ -135,7 +129,7 @@ export class App {
 
   private turn(orientation: Color): void {
     this.board.turn(orientation);
-    this.panel.orient(orientation);
+    this.analysis.panel.orient(orientation);
   }
 
   private step(ply: number): void {
@@ -160,53 +154,33 @@ export class App {
     const end = this.game.end();
     const canMove = !this.isNetworksTurn && this.game.position.hasDests();
     this.board.show({ game: this.game, last: this.record.last, isMovable: canMove });
-    this.board.arrows([]);
     this.sheet.show(this.record);
     this.field.enable(canMove);
     this.fen.textContent = this.record.fen;
-    this.panel.setVisible(this.analyse.checked);
+    this.analysis.show(this.record, this.game, this.loaded !== undefined);
     if (end) this.say(`${news}${capital(end.reason)}. ${end.winner ? `${capital(end.winner)} wins.` : "The game is drawn."}`);
-    if (end && !this.game.position.hasDests()) this.panel.showEnd(end);
-    else this.panel.clear(this.loaded ? "Thinking …" : "No network is loaded.");
     if (!this.loaded) return;
     if (!end && this.isNetworksTurn && this.record.isAtEnd) return void this.answer(this.loaded, news);
     if (!end) this.say(`${news}${capital(this.game.position.turn)} to move.`);
-    if (this.analyse.checked && this.game.position.hasDests()) void this.analysePosition();
+    if (this.analysis.isOn) void this.analysis.run().catch((error: unknown) => this.fail(error));
   }
 
   /** Lets the network move. The status line begins with `news`. */
   private async answer(opponent: HTMLOptionElement, news: string): Promise<void> {
-    const { record } = this;
+    const { record, game: { entry } } = this;
     const name = opponentName(opponent);
     this.say(`${news}${name.charAt(0).toUpperCase()}${name.slice(1)} is thinking …`);
     const budget = { player: "opponent", ...readBudget(this.strength.value) } as const;
     try {
-      const found = await this.engine.search(record.start, record.moves, budget, (report) => this.present(report));
+      const found = await this.engine.search(record.start, record.moves, budget, (report) => this.analysis.keep(entry, report));
       if (!found) return;
+      this.analysis.keep(entry, found);
       const { move, san } = found.lines[0]!;
       record.play(move);
       this.refresh(`${news}${san[0]!}. `);
     } catch (error) {
       this.fail(error);
     }
-  }
-
-  private async analysePosition(): Promise<void> {
-    const budget = { player: "analyst", visits: ANALYSIS_VISITS } as const;
-    try {
-      const found = await this.engine.search(this.record.start, this.record.moves, budget, (report) => this.present(report));
-      if (found) this.present(found);
-    } catch (error) {
-      this.fail(error);
-    }
-  }
-
-  private present(report: Report): void {
-    if (!this.analyse.checked) return;
-    this.panel.show(report, this.game.position.turn);
-    const arrows = report.lines.slice(0, ARROWS)
-      .map(({ move, visits }) => ({ move, share: visits / Math.max(report.visits, 1) }));
-    this.board.arrows(arrows.filter(({ share }) => share > LEAST_SHARE));
   }
 }
 

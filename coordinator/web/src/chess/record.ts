@@ -55,9 +55,9 @@ export class GameRecord {
     return this.played[this.shown - 1]?.move;
   }
 
-  /** The game up to the ply that is shown. */
-  history(): GameHistory {
-    return this.whole.upTo(this.shown);
+  /** The game up to a ply, the one that is shown if none is given. */
+  history(ply = this.shown): GameHistory {
+    return this.whole.upTo(ply);
   }
 
   /** The FEN of the position that is shown. */

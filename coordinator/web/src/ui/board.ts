@@ -21,6 +21,15 @@ export interface BoardView {
   readonly isMovable: boolean;
 }
 
+/** A move that is drawn, thicker the larger its share. */
+export interface Arrow {
+  readonly move: NormalMove;
+  /** 0 to 1. */
+  readonly share: number;
+  /** One of chessground's colours. */
+  readonly brush: "green" | "blue";
+}
+
 export class Board {
   private readonly ground: Api;
   private view: BoardView | undefined;
@@ -70,11 +79,10 @@ export class Board {
     this.ground.state.dom.elements.wrap.setAttribute("aria-label", describe(view.game));
   }
 
-  /** Draws arrows for moves, thicker the more of the visits they have. */
-  arrows(shapes: readonly { move: NormalMove; share: number }[]): void {
-    this.ground.setAutoShapes(shapes.map(({ move, share }, rank): DrawShape => {
+  arrows(arrows: readonly Arrow[]): void {
+    this.ground.setAutoShapes(arrows.map(({ move, share, brush }): DrawShape => {
       const [orig, dest] = keys(move);
-      return { orig: orig!, dest: dest!, brush: rank === 0 ? "green" : "blue", modifiers: { lineWidth: 4 + 10 * share } };
+      return { orig: orig!, dest: dest!, brush, modifiers: { lineWidth: 4 + 10 * share } };
     }));
   }
 
