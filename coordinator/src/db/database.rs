@@ -11,70 +11,66 @@
 //! Several coordinators may share one PostgreSQL: their groups follow each other by a lock of the
 //! database, so that nothing is decided twice (`sql::dialect`). What was answered was synced to disk.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use rookery_common::ids::{JobId, RunName};
+use rookery_common::ids::{JobId, RunName, UserId};
 use rookery_common::protocol::events::Event;
-use rookery_common::protocol::jobs::{HeartbeatReply, Job};
-use sqlx::{AnyPool, Connection as _};
+use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Job};
+use sqlx::Connection as _;
 
 use super::error::{DbError, Result};
 use super::models::lease_work::LeaseValues;
 use super::models::{identity, leases, users};
-use super::principals::Principals;
 use super::sql::announcements::{self, Replica, ReplicaEvents};
 use super::sql::collector::Collector;
 use super::sql::connect::{self, Connector, Found};
-use super::sql::deadlines::{Deadlines, within};
+use super::sql::deadlines::Deadlines;
 use super::sql::dialect::Dialect;
+use super::sql::ledger::{Ledger, Readers};
 use super::sql::transactions::{in_read, in_write};
-use super::sql::writer::{Ended, Writer};
-use super::types::{Checked, ChunkAccepted, LeasedJob, LedgerId, Moved};
+use super::sql::writer::Writer;
+use super::types::{Checked, ChunkAccepted, ChunkDraft, LeaseRequest, LeasedJob, LedgerId, Moved};
 use super::use_cases::accept::{self, ChunkUpload};
 use super::use_cases::heartbeats::{self, LeaseRenewal};
 use super::use_cases::new_leases::PendingLease;
 use super::use_cases::{check, jobs};
+use crate::telemetry::{self, LedgerUse};
 
-/// The ledger in an SQL database.
+/// The ledger in an SQL database, and the requests to it that are served together.
 pub struct Database {
-    pub(super) readers: Readers,
-    database: Connector,
+    ledger: Ledger,
+    /// Until the database is closed.
+    batches: Mutex<Option<Batches>>,
+    connector: Connector,
     /// This process among the coordinators of a PostgreSQL.
     replica: Option<Replica>,
-    writing: Mutex<Option<Writing>>,
-    pub(super) principals: Principals,
 }
 
-/// What writes until the database is closed.
-struct Writing {
-    queues: Queues,
-    ended: Ended,
+impl Deref for Database {
+    type Target = Ledger;
+
+    fn deref(&self) -> &Ledger {
+        &self.ledger
+    }
 }
 
-/// The ways to the writer: straight, or together with others of the same kind; and what is read so often that it is
+/// Requests that are written together with others of the same kind, and what is read so often that it is
 /// read together.
 #[derive(Clone)]
-pub(super) struct Queues {
-    pub(super) writer: Writer,
-    pub(super) leased: Collector<JobId, LeasedJob>,
-    pub(super) leases: Collector<PendingLease, Option<Job>>,
-    pub(super) renewals: Collector<LeaseRenewal, HeartbeatReply>,
-    pub(super) chunks: Collector<ChunkUpload, ChunkAccepted>,
+struct Batches {
+    leased: Collector<JobId, LeasedJob>,
+    leases: Collector<PendingLease, Option<Job>>,
+    renewals: Collector<LeaseRenewal, HeartbeatReply>,
+    chunks: Collector<ChunkUpload, ChunkAccepted>,
 }
 
-/// The connections that read, and how long they may take.
-#[derive(Clone)]
-pub(super) struct Readers {
-    pub(super) pool: AnyPool,
-    pub(super) deadlines: Deadlines,
-}
-
-impl Queues {
-    fn to(writer: Writer, readers: Readers) -> Self {
+impl Batches {
+    fn start(writer: &Writer, readers: Readers) -> Self {
         let values = Arc::new(LeaseValues::default());
         Self {
             leased: Collector::start(move |jobs| {
@@ -90,7 +86,6 @@ impl Queues {
             chunks: Collector::to(writer.clone(), |conn, sent| {
                 Box::pin(accept::accept(conn, sent))
             }),
-            writer,
         }
     }
 }
@@ -117,26 +112,25 @@ impl Database {
         patience: Duration,
         deadlines: Option<Deadlines>,
     ) -> Result<Self> {
-        let mut database = Connector::new(url)?;
-        database.deadlines = deadlines.unwrap_or(database.deadlines);
-        let connected = database.connect_patiently(patience).await;
-        let mut connection = connected.map_err(|error| database.explain(error))?;
-        database.dialect.schema().run(&mut connection).await?;
+        let mut connector = Connector::new(url)?;
+        connector.deadlines = deadlines.unwrap_or(connector.deadlines);
+        let connected = connector.connect_patiently(patience).await;
+        let mut connection = connected.map_err(|error| connector.explain(error))?;
+        connector.dialect.schema().run(&mut connection).await?;
         let readers = Readers {
-            pool: database.readers(),
-            deadlines: database.deadlines,
+            pool: connector.readers(),
+            deadlines: connector.deadlines,
         };
-        let replica = (database.dialect == Dialect::Postgres).then(|| Replica::new(url));
-        let (writer, ended) = Writer::start(database.clone(), patience).await?;
+        let replica = (connector.dialect == Dialect::Postgres).then(|| Replica::new(url));
+        let (writer, ended) = Writer::start(connector.clone(), patience).await?;
         // Not before the writer has its own: nobody else may have the ledger for itself in between.
         connection.close().await?;
-        let queues = Queues::to(writer, readers.clone());
+        let batches = Batches::start(&writer, readers.clone());
         Ok(Self {
-            readers,
+            ledger: Ledger::new(readers, writer, ended),
+            batches: Mutex::new(Some(batches)),
+            connector,
             replica,
-            writing: Mutex::new(Some(Writing { queues, ended })),
-            principals: Principals::default(),
-            database,
         })
     }
 
@@ -150,13 +144,57 @@ impl Database {
         connect::find(url, patience).await
     }
 
-    pub(super) fn queues(&self) -> Result<Queues> {
-        let queues = self.writing.lock().as_ref().map(|w| w.queues.clone());
-        queues.ok_or(DbError::Closed)
+    fn batches(&self) -> Result<Batches> {
+        self.batches.lock().clone().ok_or(DbError::Closed)
     }
-}
 
-impl Database {
+    /// Hands out a job, or nothing.
+    pub async fn lease(&self, request: LeaseRequest, now: Timestamp) -> Result<Option<Job>> {
+        let leases = self.batches()?.leases;
+        telemetry::ledger(
+            LedgerUse::Write,
+            "jobs",
+            leases.ask(PendingLease { request, now }),
+        )
+        .await
+    }
+
+    /// Extends a lease.
+    pub async fn heartbeat(
+        &self,
+        user: UserId,
+        job: JobId,
+        heartbeat: Heartbeat,
+        now: Timestamp,
+    ) -> Result<HeartbeatReply> {
+        let renewal = LeaseRenewal {
+            user,
+            job,
+            heartbeat,
+            now,
+        };
+        let renewals = self.batches()?.renewals;
+        telemetry::ledger(LedgerUse::Write, "heartbeats", renewals.ask(renewal)).await
+    }
+
+    /// What a job allows its chunks to hold.
+    pub async fn leased_job(&self, job: JobId) -> Result<LeasedJob> {
+        // Timed by the batch, as what is read.
+        self.batches()?.leased.ask(job).await
+    }
+
+    /// Enters a verified, stored chunk with its games, moves tallies and decides its match.
+    pub async fn accept_chunk(&self, chunk: ChunkDraft, now: Timestamp) -> Result<ChunkAccepted> {
+        let chunks = self.batches()?.chunks;
+        let chunk = Arc::new(chunk);
+        telemetry::ledger(
+            LedgerUse::Write,
+            "chunks",
+            chunks.ask(ChunkUpload { chunk, now }),
+        )
+        .await
+    }
+
     /// Tells the other coordinators on this ledger what happened. Events are for those who watch:
     /// they may be lost when a coordinator or the database ends.
     pub async fn announce(&self, events: &[Event]) -> Result<()> {
@@ -185,7 +223,7 @@ impl Database {
 
     /// Writes a copy of the whole ledger to a new file, while it is in use.
     pub async fn back_up(&self, file: &Path) -> Result<()> {
-        self.database.back_up(file).await
+        self.connector.back_up(file).await
     }
 
     /// Which ledger this is.
@@ -237,7 +275,7 @@ impl Database {
     pub async fn ping(&self) -> Result<()> {
         in_read!(self.readers, users::ping())?;
         // Whoever is sent no more requests has none that would show that it can write again.
-        if self.queues()?.writer.is_failing() {
+        if self.writer()?.is_failing() {
             in_write!(self, identity::touch())?;
         }
         Ok(())
@@ -245,16 +283,8 @@ impl Database {
 
     /// Finishes what is queued and closes.
     pub async fn close(&self) {
-        let writing = self.writing.lock().take();
-        if let Some(Writing { queues, ended }) = writing {
-            drop(queues);
-            if let Err(error) = ended.await {
-                tracing::error!(%error, "The ledger's writer ended with an error.");
-            }
-        }
-        let limit = self.database.deadlines.begin;
-        if let Err(silence) = within(limit, self.readers.pool.close()).await {
-            tracing::warn!(%silence, "The database could not be closed in order.");
-        }
+        // Each has the writer's stub.
+        drop(self.batches.lock().take());
+        self.ledger.close().await;
     }
 }

@@ -31,6 +31,7 @@ use rookery_common::protocol::networks::NetworkReceipt;
 
 pub use database::Database;
 pub use error::{DbError, GameRefusal, Result};
+pub use sql::Ledger;
 pub use sql::announcements::ReplicaEvents;
 pub use types::*;
 pub use use_cases::copy;

@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use rookery_common::ids::{RunName, UserId};
 use rookery_common::protocol::people::{ActiveWorkers, ContributorDetail, OperatorAct};
 
-use crate::db::Database;
 use crate::db::error::Result;
 use crate::db::models::{activity, contributors, invitations, operator_log, tokens, users};
+use crate::db::sql::Ledger;
 use crate::db::sql::transactions::{in_read, in_write};
 use crate::db::types::{
     ContributorFilter, Contributors, InvitationDraft, InvitationInfo, LogFilter, Principal, Pulse,
@@ -15,7 +15,7 @@ use crate::db::types::{
 use crate::db::use_cases::{registration, retention};
 use crate::tokens::TokenHash;
 
-impl Database {
+impl Ledger {
     /// Creates a user with a first token. The operator log names the actor, unless the user
     /// registers without help and the token may only contribute; so it is with every new token.
     pub async fn create_user(

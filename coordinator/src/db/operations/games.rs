@@ -7,60 +7,24 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, GameId, JobId, MatchId, NetworkNumber, RunName, UserId};
 use rookery_common::protocol::events::Event;
-use rookery_common::protocol::jobs::{
-    ChunkPage, ChunkReceipt, ChunkRow, Heartbeat, HeartbeatReply, Job,
-};
+use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow};
 use rookery_common::protocol::matches::{GameInfo, MatchInfo, MatchPurpose, RatingRow};
 use rookery_common::protocol::networks::{PuzzleScore, Rating};
 use rookery_common::puzzle::Puzzle;
 
 use crate::blobs::BlobKind;
-use crate::db::Database;
 use crate::db::error::Result;
 use crate::db::models::{archives, chunks, games, leases, matches, puzzles, ratings};
+use crate::db::sql::Ledger;
 use crate::db::sql::transactions::{in_read, in_write};
 use crate::db::types::{
-    Archivable, ArchiveDraft, ArchivedChunk, ChunkAccepted, ChunkDraft, ChunkPlace, FitNumber,
-    GameFilter, JobCursor, JobsForgotten, LeaseRequest, LeasedJob, MatchDraft, PuzzleSetDraft,
-    PuzzleSetInfo, RatingBasis, RatingState, Rollback,
+    Archivable, ArchiveDraft, ArchivedChunk, ChunkPlace, FitNumber, GameFilter, JobCursor,
+    JobsForgotten, MatchDraft, PuzzleSetDraft, PuzzleSetInfo, RatingBasis, RatingState, Rollback,
 };
-use crate::db::use_cases::accept::ChunkUpload;
-use crate::db::use_cases::heartbeats::LeaseRenewal;
-use crate::db::use_cases::new_leases::PendingLease;
 use crate::db::use_cases::{retention, rollback};
 use crate::openings::Opening;
-use crate::telemetry::{self, LedgerUse};
 
-impl Database {
-    /// Hands out a job, or nothing.
-    pub async fn lease(&self, request: LeaseRequest, now: Timestamp) -> Result<Option<Job>> {
-        let leases = self.queues()?.leases;
-        telemetry::ledger(
-            LedgerUse::Write,
-            "jobs",
-            leases.ask(PendingLease { request, now }),
-        )
-        .await
-    }
-
-    /// Extends a lease.
-    pub async fn heartbeat(
-        &self,
-        user: UserId,
-        job: JobId,
-        heartbeat: Heartbeat,
-        now: Timestamp,
-    ) -> Result<HeartbeatReply> {
-        let renewal = LeaseRenewal {
-            user,
-            job,
-            heartbeat,
-            now,
-        };
-        let renewals = self.queues()?.renewals;
-        telemetry::ledger(LedgerUse::Write, "heartbeats", renewals.ask(renewal)).await
-    }
-
+impl Ledger {
     /// Takes a job back; its unfinished work may go to others at once.
     pub async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
         in_write!(self, leases::give_back(user, job, now))
@@ -82,27 +46,9 @@ impl Database {
         in_write!(self, leases::outlast(now))
     }
 
-    /// What a job allows its chunks to hold.
-    pub async fn leased_job(&self, job: JobId) -> Result<LeasedJob> {
-        // Timed by the batch, as what is read.
-        self.queues()?.leased.ask(job).await
-    }
-
     /// The receipt of a chunk that is in the ledger, and who sent it.
     pub async fn receipt(&self, hash: &ContentHash) -> Result<Option<(UserId, ChunkReceipt)>> {
         in_read!(self.readers, chunks::receipt(hash))
-    }
-
-    /// Enters a verified, stored chunk with its games, moves tallies and decides its match.
-    pub async fn accept_chunk(&self, chunk: ChunkDraft, now: Timestamp) -> Result<ChunkAccepted> {
-        let chunks = self.queues()?.chunks;
-        let chunk = Arc::new(chunk);
-        telemetry::ledger(
-            LedgerUse::Write,
-            "chunks",
-            chunks.ask(ChunkUpload { chunk, now }),
-        )
-        .await
     }
 
     /// Chunks of a run after the cursor, in ledger order.

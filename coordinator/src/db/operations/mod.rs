@@ -1,4 +1,4 @@
-//! What [`Database`](super::Database) can be asked, by subject.
+//! What the ledger can be asked, by subject.
 
 mod accounts;
 mod games;

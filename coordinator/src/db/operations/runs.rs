@@ -7,15 +7,15 @@ use rookery_common::protocol::networks::{ExportReceipt, NetworkInfo, NetworkName
 use rookery_common::protocol::runs::{MetricPoint, RunInfo, RunPatch};
 use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 
-use crate::db::Database;
 use crate::db::NetworkSubmitted;
 use crate::db::error::Result;
 use crate::db::models::{anchors, keys, metrics, networks, runs};
+use crate::db::sql::Ledger;
 use crate::db::sql::transactions::{in_read, in_write};
 use crate::db::types::{EloOrder, ExportDraft, Intake, NetworkDraft, Rejection, RunDraft};
 use crate::db::use_cases::{rejections, submissions};
 
-impl Database {
+impl Ledger {
     /// Creates a run.
     pub async fn create_run(&self, run: RunDraft, actor: &str, now: Timestamp) -> Result<()> {
         let actor = actor.to_owned();

@@ -4,11 +4,11 @@ use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName, Seed, UserId};
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, TrustInfo, WorkerBlock};
 
-use crate::db::Database;
 use crate::db::error::Result;
 use crate::db::models::{
     audit_backlog, audit_draws, auditor_activity, audits, drift, exposure, worker_blocks,
 };
+use crate::db::sql::Ledger;
 use crate::db::sql::transactions::{in_read, in_write};
 use crate::db::types::{
     AuditPlan, AuditorActivity, Exposure, HoldEffects, HoldOrder, UnplannedAudit,
@@ -17,7 +17,7 @@ use crate::db::use_cases::{audit_results, exclusions, match_results, quarantine,
 use crate::trust::draw::DrawBoard;
 use crate::trust::drift::{Sample, Suspicion};
 
-impl Database {
+impl Ledger {
     /// Audits whose chunks are to be read next; those that are too old or too many are given up.
     pub async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
         let surplus = in_read!(self.readers, audit_backlog::surplus(now))?;

@@ -32,10 +32,9 @@ macro_rules! in_write {
             $self, part stringify!($module), $module::$function($($argument),*))
     };
     ($self:ident, part $part:expr, $module:ident :: $function:ident ( $($argument:expr),* )) => {{
-        let writer = $self.queues()?.writer;
-        let work = writer.run(move |conn| Box::pin($module::$function(conn, $($argument),*)));
-        let writes = $crate::telemetry::LedgerUse::Write;
-        $crate::telemetry::ledger(writes, $part, work).await
+        $self
+            .write($part, move |conn| Box::pin($module::$function(conn, $($argument),*)))
+            .await
     }};
 }
 

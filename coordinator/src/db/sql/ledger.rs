@@ -1,0 +1,66 @@
+//! The ledger's connections: what the methods of models and use cases read and write by.
+
+use parking_lot::Mutex;
+use sqlx::{AnyConnection, AnyPool};
+
+use crate::db::error::{DbError, Result};
+use crate::db::principals::Principals;
+use crate::db::sql::deadlines::{Deadlines, within};
+use crate::db::sql::writer::{Ended, Work, Writer};
+use crate::telemetry::{self, LedgerUse};
+
+/// The ledger in an SQL database. Each table and each transaction adds the methods that are its own.
+pub struct Ledger {
+    pub(crate) readers: Readers,
+    writer: Mutex<Option<(Writer, Ended)>>,
+    pub(crate) principals: Principals,
+}
+
+/// The connections that read, and how long they may take.
+#[derive(Clone)]
+pub(crate) struct Readers {
+    pub(crate) pool: AnyPool,
+    pub(crate) deadlines: Deadlines,
+}
+
+impl Ledger {
+    pub(crate) fn new(readers: Readers, writer: Writer, ended: Ended) -> Self {
+        Self {
+            readers,
+            writer: Mutex::new(Some((writer, ended))),
+            principals: Principals::default(),
+        }
+    }
+
+    /// Queues an operation and waits until it is durable. Metrics name the part.
+    pub(crate) async fn write<T, F>(&self, part: &'static str, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: for<'c> FnOnce(&'c mut AnyConnection) -> Work<'c, T> + Send + 'static,
+    {
+        let writer = self.writer()?;
+        telemetry::ledger(LedgerUse::Write, part, writer.run(work)).await
+    }
+
+    /// The writer's stub.
+    pub(crate) fn writer(&self) -> Result<Writer> {
+        let writer = self.writer.lock();
+        let stub = writer.as_ref().map(|(writer, _)| writer.clone());
+        stub.ok_or(DbError::Closed)
+    }
+
+    /// Finishes what is queued and closes. Whoever has the writer's stub has given it back before.
+    pub(crate) async fn close(&self) {
+        let writer = self.writer.lock().take();
+        if let Some((writer, ended)) = writer {
+            drop(writer);
+            if let Err(error) = ended.await {
+                tracing::error!(%error, "The ledger's writer ended with an error.");
+            }
+        }
+        let limit = self.readers.deadlines.begin;
+        if let Err(silence) = within(limit, self.readers.pool.close()).await {
+            tracing::warn!(%silence, "The database could not be closed in order.");
+        }
+    }
+}
