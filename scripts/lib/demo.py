@@ -146,6 +146,40 @@ def standing(match):
     return text
 
 
+def strength(run, networks, matches):
+    """How strong the best network is, in words: its games, and those of the best ones shortly before, with each anchor.
+
+    >>> networks = [{"number": 1, "status": "anchor", "anchor": "random"},
+    ...             {"number": 7, "status": "promoted"}, {"number": 8, "status": "rejected"}]
+    >>> game = lambda one, other, **tally: {"candidate": one, "opponent": other, "tally": tally}
+    >>> strength({"best": 7}, networks, [game(7, 1, wins=20, draws=0, losses=0), game(1, 7, wins=0, draws=1, losses=19),
+    ...                                  game(8, 1, wins=0, draws=0, losses=9)])
+    ['network 7 beats random: +39 =1 -0 in 40 games']
+    """
+    best = run.get("best")
+    if best is None:
+        return []
+    near = {n["number"] for n in networks
+            if n["status"] in ("initial", "promoted") and best - 10 <= n["number"] <= best}
+    lines = []
+    for anchor in networks:
+        if anchor["status"] != "anchor":
+            continue
+        wins = draws = losses = 0
+        for match in matches:
+            tally, sides = match["tally"], (match["candidate"], match["opponent"])
+            if anchor["number"] not in sides or not near.intersection(sides):
+                continue
+            ours = ("wins", "losses") if sides[0] in near else ("losses", "wins")
+            wins, losses, draws = wins + tally[ours[0]], losses + tally[ours[1]], draws + tally["draws"]
+        games = wins + draws + losses
+        if games:
+            share = (wins + draws / 2) / games
+            verb = "beats" if share >= 0.65 else "is about as strong as" if share >= 0.35 else "loses to"
+            lines.append(f"network {best} {verb} {anchor['anchor']}: +{wins} ={draws} -{losses} in {games} games")
+    return lines
+
+
 def progress(run, networks, matches):
     best = run.get("best")
     own = [n for n in networks if n["status"] != "anchor"]
@@ -175,6 +209,7 @@ def report(demo, run, networks, matches):
         "chunks": run["chunks"],
         "chunk_bytes": run["chunk_bytes"],
         "gate": gate,
+        "strength": strength(run, networks, matches),
     }
 
 
@@ -205,6 +240,8 @@ def main():
     status = run_until_stopped(demo.play, demo.stop)
     if demo.final:
         say(progress(*demo.final))
+        for line in strength(*demo.final):
+            say(line)
         if options.json:
             print(json.dumps(report(demo, *demo.final), indent=2))
     say(f"stopped; start again with the same folder, {demo.dir}, to go on")
