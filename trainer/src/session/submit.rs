@@ -2,6 +2,7 @@
 
 use anyhow::Context as _;
 use rookery_common::ids::{ContentHash, MatchId};
+use rookery_common::network::{NetworkSpec, SpecError};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkName, NetworkStatus};
 use rookery_model::Weights;
 
@@ -103,7 +104,7 @@ impl Session {
         self.note(MetricKind::Verdict, values(point))?;
         self.state.parent = info.hash;
         if !promoted && self.settings.on_rejection == OnRejection::Best {
-            self.return_to_best().await?;
+            self.follow_rejection().await?;
         }
         self.state.candidate += 1;
         self.enter(Phase::Gather)
@@ -124,17 +125,38 @@ impl Session {
         };
         if info.status == NetworkStatus::Demoted {
             tracing::info!("network {} was demoted", info.number);
-            self.return_to_best().await?;
+            let (hash, weights) = fetch_best(&self.around.client).await?;
+            self.go_on_from(hash, &weights)?;
         }
         Ok(())
     }
 
-    async fn return_to_best(&mut self) -> anyhow::Result<()> {
+    /// Trains on from best, unless the network in training has grown larger than it. The larger one
+    /// may need several candidates to pass, and would lose what it has learnt since.
+    async fn follow_rejection(&mut self) -> anyhow::Result<()> {
         let (hash, weights) = fetch_best(&self.around.client).await?;
+        let (trained, best) = (self.learner.trainer.spec(), weights.spec());
+        if is_larger(trained, best)? {
+            tracing::info!(
+                "training goes on with the {} network, which has grown from the best one of {}",
+                trained.shape(),
+                best.shape()
+            );
+            return Ok(());
+        }
+        self.go_on_from(hash, &weights)
+    }
+
+    fn go_on_from(&mut self, best: ContentHash, weights: &Weights) -> anyhow::Result<()> {
         let (params, compute) = (&self.state.params, self.settings.compute);
-        self.learner = Learner::new(&weights, params, compute)?;
-        self.state.parent = hash;
-        tracing::info!("training goes on from the best network, {}", hash.short());
+        self.learner = Learner::new(weights, params, compute)?;
+        self.state.parent = best;
+        tracing::info!("training goes on from the best network, {}", best.short());
         Ok(())
     }
+}
+
+fn is_larger(network: &NetworkSpec, other: &NetworkSpec) -> Result<bool, SpecError> {
+    let (network, other) = (network.body()?, other.body()?);
+    Ok(network.blocks > other.blocks || network.filters > other.filters)
 }

@@ -309,3 +309,26 @@ async fn the_network_in_training_grows_where_the_run_asks_for_it() {
     assert_eq!(networks[2].spec.parent, Some(networks[1].hash));
     assert_eq!(networks[2].spec.training_step, 60);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_grown_network_is_kept_after_a_rejection() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    coordinator.set_params(TrainingParams {
+        grow: vec![(1, "2x16".to_owned())],
+        ..params()
+    });
+    let (promoted, rejected) = (NetworkStatus::Promoted, NetworkStatus::Rejected);
+    coordinator.verdicts([promoted, rejected, promoted]);
+    let three = Settings {
+        on_rejection: OnRejection::Best,
+        candidates: Some(3),
+        ..settings(dir.path())
+    };
+    session(&coordinator, three).await.unwrap();
+    let networks = coordinator.networks();
+    let shapes: Vec<_> = networks.iter().map(|n| n.spec.shape()).collect();
+    assert_eq!(shapes, ["1x8", "1x8", "2x16", "2x16"]);
+    assert_eq!(networks[3].spec.parent, Some(networks[2].hash));
+    assert_eq!(networks[3].spec.training_step, 90);
+}
