@@ -6,7 +6,7 @@
 //!                     reads ──────────────────> pool of readers
 //! ```
 //!
-//! Each operation goes through `in_read!` or `in_write!` to the model or the use case that does it.
+//! Each model and each use case adds to [`Ledger`] the methods that are its own. Here is what is served in batches.
 //!
 //! Several coordinators may share one PostgreSQL: their groups follow each other by a lock of the
 //! database, so that nothing is decided twice (`sql::dialect`). What was answered was synced to disk.
@@ -25,16 +25,15 @@ use sqlx::Connection as _;
 
 use super::error::{DbError, Result};
 use super::models::lease_work::LeaseValues;
-use super::models::{identity, leases, users};
+use super::models::leases;
 use super::sql::announcements::{self, Replica, ReplicaEvents};
 use super::sql::collector::Collector;
 use super::sql::connect::{self, Connector, Found};
 use super::sql::deadlines::Deadlines;
 use super::sql::dialect::Dialect;
-use super::sql::ledger::{Ledger, Readers};
-use super::sql::transactions::{in_read, in_write};
+use super::sql::ledger::{Ledger, Readers, read};
 use super::sql::writer::Writer;
-use super::types::{Checked, ChunkAccepted, ChunkDraft, LeaseRequest, LeasedJob, LedgerId, Moved};
+use super::types::{Checked, ChunkAccepted, ChunkDraft, LeaseRequest, LeasedJob};
 use super::use_cases::accept::{self, ChunkUpload};
 use super::use_cases::heartbeats::{self, LeaseRenewal};
 use super::use_cases::new_leases::PendingLease;
@@ -75,7 +74,11 @@ impl Batches {
         Self {
             leased: Collector::start(move |jobs| {
                 let (readers, values) = (readers.clone(), values.clone());
-                Box::pin(async move { in_read!(readers, leases::leased(&jobs, &values)) })
+                Box::pin(async move {
+                    read!(readers, "leases", |conn| leases::leased(
+                        conn, &jobs, &values
+                    ))
+                })
             }),
             leases: Collector::to(writer.clone(), |conn, asked| {
                 Box::pin(jobs::lease(conn, asked))
@@ -202,7 +205,9 @@ impl Database {
             return Ok(());
         };
         for payload in replica.payloads(events) {
-            in_read!(self.readers, announcements::notify(&payload))?;
+            read!(self.readers, "announcements", |conn| announcements::notify(
+                conn, &payload
+            ))?;
         }
         Ok(())
     }
@@ -218,67 +223,14 @@ impl Database {
     /// Recomputes a run's sums from its facts and tells where they differ; all but ratings, which are
     /// [fitted](crate::ratings::refit).
     pub async fn check(&self, run: &RunName) -> Result<Checked> {
-        in_read!(self.readers, within check, check::all(run))
+        read!(self.readers.for_checks(), "check", |conn| check::all(
+            conn, run
+        ))
     }
 
     /// Writes a copy of the whole ledger to a new file, while it is in use.
     pub async fn back_up(&self, file: &Path) -> Result<()> {
         self.connector.back_up(file).await
-    }
-
-    /// Which ledger this is.
-    pub async fn ledger_id(&self) -> Result<LedgerId> {
-        in_read!(self.readers, identity::id())
-    }
-
-    /// Notes in the operator log that the actor gave this ledger the store of blobs at `location`;
-    /// `before` tells whose it was.
-    pub async fn note_adoption(
-        &self,
-        location: &str,
-        before: &str,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<()> {
-        let (location, before) = (location.to_owned(), before.to_owned());
-        let actor = actor.to_owned();
-        in_write!(self, identity::note_adoption(location, before, actor, now))
-    }
-
-    /// Notes in the operator log that the actor removes from the store of blobs at `location` what
-    /// nothing needs: `what`.
-    pub async fn note_sweep(
-        &self,
-        location: &str,
-        what: &str,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<()> {
-        let (location, what) = (location.to_owned(), what.to_owned());
-        let actor = actor.to_owned();
-        in_write!(self, identity::note_sweep(location, what, actor, now))
-    }
-
-    /// Where this ledger goes on, if it was copied into another database.
-    pub async fn moved(&self) -> Result<Option<Moved>> {
-        in_read!(self.readers, identity::moved())
-    }
-
-    /// Takes a ledger that was copied into another database back into service, and notes that in the
-    /// operator log; where it had gone on, if it had.
-    pub async fn reopen(&self, actor: &str, now: Timestamp) -> Result<Option<Moved>> {
-        let actor = actor.to_owned();
-        in_write!(self, identity::reopen(actor, now))
-    }
-
-    /// Whether the database answers, and whether it can be written to if it could not lately.
-    pub async fn ping(&self) -> Result<()> {
-        in_read!(self.readers, users::ping())?;
-        // Whoever is sent no more requests has none that would show that it can write again.
-        if self.writer()?.is_failing() {
-            in_write!(self, identity::touch())?;
-        }
-        Ok(())
     }
 
     /// Finishes what is queued and closes.

@@ -10,9 +10,39 @@ use sqlx_macros::FromRow;
 use crate::db::error::Result;
 use crate::db::models::runs;
 use crate::db::sql::dialect::Dialect;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{time_text, to_count};
 use crate::db::sql::statement::Statement;
 use crate::db::types::{ACTIVE, Pulse};
+
+impl Ledger {
+    /// How many workers there are, and how many jobs are out.
+    pub async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
+        read!(self.readers, "activity", |conn| pulse(conn, now))
+    }
+
+    /// Workers that were heard since `since`, at most `limit` of them one by one.
+    pub async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {
+        read!(self.readers, "activity", |conn| workers(
+            conn, None, since, limit
+        ))
+    }
+
+    /// Those of them whose last job was of a run.
+    pub async fn workers_of(
+        &self,
+        run: &RunName,
+        since: Timestamp,
+        limit: u32,
+    ) -> Result<ActiveWorkers> {
+        read!(self.readers, "activity", |conn| workers(
+            conn,
+            Some(run),
+            since,
+            limit
+        ))
+    }
+}
 
 pub(crate) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pulse> {
     // Run by run the index leads past all jobs that were begun and never finished. A cross join

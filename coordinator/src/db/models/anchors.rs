@@ -8,8 +8,23 @@ use sqlx::AnyConnection;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
+use crate::db::sql::ledger::Ledger;
 use crate::db::sql::rows::{network, unreadable};
 use crate::db::types::EloOrder;
+
+impl Ledger {
+    /// Gives an anchor another Elo, or none. The ratings are to be fitted again then.
+    pub async fn set_anchor_elo(
+        &self,
+        run: &RunName,
+        order: EloOrder,
+        now: Timestamp,
+    ) -> Result<()> {
+        let run = run.clone();
+        self.write("anchors", move |conn| Box::pin(set(conn, run, order, now)))
+            .await
+    }
+}
 
 /// An anchor's Elo from its column.
 pub(crate) fn elo(column: Option<f64>) -> Result<Option<AnchorElo>> {

@@ -3,6 +3,7 @@
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName};
+use rookery_common::protocol::jobs::ChunkRow;
 use rookery_common::text::quantity;
 use sqlx::AnyConnection;
 
@@ -11,8 +12,43 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::chunks::StoredChunk;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{count, hash, to_count};
 use crate::db::types::{Archivable, ArchiveDraft, ArchivedChunk};
+
+impl Ledger {
+    /// Chunks of a run that may go into an archive and are in none, in ledger order.
+    pub async fn archivable(&self, run: &RunName, asked: Archivable) -> Result<Vec<ChunkRow>> {
+        read!(self.readers, "archives", |conn| archivable(
+            conn, run, asked
+        ))
+    }
+
+    /// Enters a stored archive, and notes it in the operator log; a chunk that is in another already is a
+    /// conflict.
+    pub async fn add_archive(
+        &self,
+        archive: ArchiveDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let actor = actor.to_owned();
+        self.write("archives", move |conn| {
+            Box::pin(add(conn, archive, actor, now))
+        })
+        .await
+    }
+
+    /// Where a chunk's bytes are if it is in an archive.
+    pub async fn archived(&self, chunk: &ContentHash) -> Result<Option<ArchivedChunk>> {
+        read!(self.readers, "archives", |conn| find(conn, chunk))
+    }
+
+    /// All blobs of a kind that must be in the store, in no order.
+    pub async fn blobs_needed(&self, kind: BlobKind) -> Result<Vec<ContentHash>> {
+        read!(self.readers, "archives", |conn| blobs(conn, kind))
+    }
+}
 
 /// Chunks of a run that are in no archive, are older than `before` and than the newest `window`
 /// training positions, in ledger order.

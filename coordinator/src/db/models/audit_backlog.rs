@@ -16,6 +16,7 @@ use crate::db::error::Result;
 use crate::db::models::audits::{VOID_AFTER_MS, record_of};
 use crate::db::models::conditions::{gate_audits, gates_first};
 use crate::db::models::lease_work::{self, LeaseValues};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{hash, parse, seed, to_u32, unreadable};
 use crate::db::sql::statement::{LISTED, Statement};
 use crate::db::types::UnplannedAudit;
@@ -31,6 +32,19 @@ const PLANNED_OF_ONE: i64 = 16;
 pub(crate) const AT_ONCE: usize = 64;
 /// Audits of one kind, or of one contributor, that are looked for at once.
 const SURPLUS: i64 = 4096;
+
+impl Ledger {
+    /// Audits whose chunks are to be read next; those that are too old or too many are given up.
+    pub async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
+        let surplus = read!(self.readers, "audit_backlog", |conn| surplus(conn, now))?;
+        for part in surplus.chunks(AT_ONCE) {
+            let part = part.to_vec();
+            self.write("audit_backlog", move |conn| Box::pin(give_up(conn, part)))
+                .await?;
+        }
+        read!(self.readers, "audit_backlog", |conn| next(conn))
+    }
+}
 
 /// Open audits that are too old or too many. Of a paused run nobody is given any, so none gets old there. Where more
 /// sampled ones of one contributor are open than can be it is those with the lowest sampling key: each has its chance by the

@@ -12,6 +12,7 @@ use crate::db::error::Result;
 use crate::db::models::audits::{VOID_AFTER_MS, record_of};
 use crate::db::models::conditions::{gates_first, is_audit_token, is_unassigned, quarantined};
 use crate::db::models::spans::Since;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::to_count;
 use crate::db::sql::statement::{LISTED, Statement};
 use crate::db::types::ACTIVE;
@@ -22,6 +23,19 @@ use crate::trust::rate::PROBATION;
 const VOLUNTEERS_AFTER_MS: i64 = 20_000;
 /// Audits of a run for which somebody is drawn at once.
 const AUDITS: i64 = 256;
+
+impl Ledger {
+    /// Audits of open runs for which somebody is to be drawn, and who could make them.
+    pub async fn draw_boards(&self, now: Timestamp) -> Result<Vec<DrawBoard>> {
+        read!(self.readers, "audit_draws", |conn| boards(conn, now))
+    }
+
+    /// Lets audits, by their numbers, wait for who was drawn.
+    pub async fn enter_draws(&self, drawn: Vec<(i64, UserId)>, now: Timestamp) -> Result<()> {
+        self.write("audit_draws", move |conn| Box::pin(enter(conn, drawn, now)))
+            .await
+    }
+}
 
 /// What waits in each open run, and who could make it.
 pub(crate) async fn boards(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<DrawBoard>> {

@@ -7,8 +7,18 @@ use sqlx::AnyConnection;
 use crate::db::error::Result;
 use crate::db::models::audit_draws;
 use crate::db::models::spans::{DAY, Since};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::to_count;
 use crate::db::types::AuditorActivity;
+
+impl Ledger {
+    /// Who audits, and how much was audited within a day.
+    pub async fn auditor_activity(&self, now: Timestamp) -> Result<AuditorActivity> {
+        read!(self.readers, "auditor_activity", |conn| within_a_day(
+            conn, now
+        ))
+    }
+}
 
 /// Who audits, and what was searched again within a day.
 pub(crate) async fn within_a_day(

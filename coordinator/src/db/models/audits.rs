@@ -9,6 +9,7 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::states::AuditState;
+use crate::db::sql::ledger::Ledger;
 use crate::db::sql::rows::{from_json, hash, job_bytes, to_json, to_u32};
 use crate::db::sql::statement::{Statement, parts};
 use crate::db::types::{AuditPlan, AuditedChunk};
@@ -16,6 +17,16 @@ use crate::trust::rate::TrackRecord;
 
 /// After so long an audit that nobody could make is given up.
 pub(crate) const VOID_AFTER_MS: i64 = 24 * 3_600_000;
+
+impl Ledger {
+    /// Keeps an audit's plan; without one the audit is given up.
+    pub async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
+        self.write("audits", move |conn| {
+            Box::pin(self::plan(conn, audit, plan))
+        })
+        .await
+    }
+}
 
 pub(crate) async fn track_record(conn: &mut AnyConnection, user: i64) -> Result<TrackRecord> {
     let row: Option<(i64, i64, i64)> =

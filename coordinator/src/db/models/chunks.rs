@@ -7,9 +7,27 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::runs;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{hash, network, parse, time_text, to_count, to_u32};
 use crate::db::sql::statement::Statement;
 use crate::db::types::ChunkStatus;
+
+impl Ledger {
+    /// The receipt of a chunk that is in the ledger, and who sent it.
+    pub async fn receipt(&self, hash: &ContentHash) -> Result<Option<(UserId, ChunkReceipt)>> {
+        read!(self.readers, "chunks", |conn| receipt(conn, hash))
+    }
+
+    /// Chunks of a run after the cursor, in ledger order.
+    pub async fn chunks(&self, run: &RunName, after: i64, limit: u32) -> Result<ChunkPage> {
+        read!(self.readers, "chunks", |conn| page(conn, run, after, limit))
+    }
+
+    /// One chunk, with its run.
+    pub async fn chunk(&self, hash: &ContentHash) -> Result<(RunName, ChunkRow)> {
+        read!(self.readers, "chunks", |conn| one(conn, hash))
+    }
+}
 
 pub(crate) async fn receipt(
     conn: &mut AnyConnection,

@@ -13,11 +13,33 @@ use crate::db::error::Result;
 use crate::db::models::audits::Cause;
 use crate::db::models::extra_audits::open_recent;
 use crate::db::models::runs;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{from_json, time_text, to_u32};
 use crate::trust::drift::{GameSums, Sample, Suspicion};
 
 /// Chunks that are looked at.
 const CHUNKS: i64 = 1000;
+
+impl Ledger {
+    /// The last self-play chunks of a run's best network, in numbers.
+    pub async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {
+        read!(self.readers, "drift", |conn| samples(conn, run))
+    }
+
+    /// Keeps who stands out, and brings the recent chunks of those contributors before the auditors.
+    pub async fn suspect(
+        &self,
+        run: &RunName,
+        found: Vec<Suspicion>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let run = run.clone();
+        self.write("drift", move |conn| {
+            Box::pin(suspect(conn, run, found, now))
+        })
+        .await
+    }
+}
 
 #[derive(FromRow)]
 struct Row {

@@ -7,8 +7,16 @@ use sqlx_macros::FromRow;
 use crate::db::error::Result;
 use crate::db::models::conditions::is_training;
 use crate::db::models::users;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{network, parse, time_text};
 use crate::db::types::Exposure;
+
+impl Ledger {
+    /// Networks that may have learnt from a contributor's games, run by run.
+    pub async fn exposures(&self, user: &str) -> Result<Vec<Exposure>> {
+        read!(self.readers, "exposure", |conn| of_name(conn, user))
+    }
+}
 
 #[derive(FromRow)]
 struct Row {

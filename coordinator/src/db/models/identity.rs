@@ -6,8 +6,75 @@ use sqlx::AnyConnection;
 
 use crate::db::error::Result;
 use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::users;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{parse, unreadable};
 use crate::db::types::{LedgerId, Moved};
+
+impl Ledger {
+    /// Which ledger this is.
+    pub async fn ledger_id(&self) -> Result<LedgerId> {
+        read!(self.readers, "identity", |conn| id(conn))
+    }
+
+    /// Notes in the operator log that the actor gave this ledger the store of blobs at `location`;
+    /// `before` tells whose it was.
+    pub async fn note_adoption(
+        &self,
+        location: &str,
+        before: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (location, before) = (location.to_owned(), before.to_owned());
+        let actor = actor.to_owned();
+        self.write("identity", move |conn| {
+            Box::pin(note_adoption(conn, location, before, actor, now))
+        })
+        .await
+    }
+
+    /// Notes in the operator log that the actor removes from the store of blobs at `location` what
+    /// nothing needs: `what`.
+    pub async fn note_sweep(
+        &self,
+        location: &str,
+        what: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (location, what) = (location.to_owned(), what.to_owned());
+        let actor = actor.to_owned();
+        self.write("identity", move |conn| {
+            Box::pin(note_sweep(conn, location, what, actor, now))
+        })
+        .await
+    }
+
+    /// Where this ledger goes on, if it was copied into another database.
+    pub async fn moved(&self) -> Result<Option<Moved>> {
+        read!(self.readers, "identity", |conn| moved(conn))
+    }
+
+    /// Takes a ledger that was copied into another database back into service, and notes that in the
+    /// operator log; where it had gone on, if it had.
+    pub async fn reopen(&self, actor: &str, now: Timestamp) -> Result<Option<Moved>> {
+        let actor = actor.to_owned();
+        self.write("identity", move |conn| Box::pin(reopen(conn, actor, now)))
+            .await
+    }
+
+    /// Whether the database answers, and whether it can be written to if it could not lately.
+    pub async fn ping(&self) -> Result<()> {
+        read!(self.readers, "users", |conn| users::ping(conn))?;
+        // Whoever is sent no more requests has none that would show that it can write again.
+        if self.writer()?.is_failing() {
+            self.write("identity", move |conn| Box::pin(touch(conn)))
+                .await?;
+        }
+        Ok(())
+    }
+}
 
 /// The identifier that the schema gave the ledger.
 pub(crate) async fn id(conn: &mut AnyConnection) -> Result<LedgerId> {

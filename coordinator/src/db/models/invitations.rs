@@ -7,8 +7,44 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{time_text, time_text_opt, to_u32};
 use crate::db::types::{InvitationDraft, InvitationInfo};
+
+impl Ledger {
+    /// Keeps an invitation; answers with its number.
+    pub async fn create_invitation(
+        &self,
+        invitation: InvitationDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let actor = actor.to_owned();
+        self.write("invitations", move |conn| {
+            Box::pin(create(conn, invitation, actor, now))
+        })
+        .await
+    }
+
+    /// All invitations, oldest first.
+    pub async fn invitations(&self) -> Result<Vec<InvitationInfo>> {
+        read!(self.readers, "invitations", |conn| all(conn))
+    }
+
+    /// Revokes an invitation.
+    pub async fn revoke_invitation(
+        &self,
+        invitation: i64,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let actor = actor.to_owned();
+        self.write("invitations", move |conn| {
+            Box::pin(revoke(conn, invitation, actor, now))
+        })
+        .await
+    }
+}
 
 pub(crate) async fn create(
     conn: &mut AnyConnection,

@@ -9,7 +9,58 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{parse, time_text};
+
+impl Ledger {
+    /// The keys of a run, oldest first; the last one is in use.
+    pub async fn run_keys(&self, run: &RunName) -> Result<Vec<RunKeyInfo>> {
+        read!(self.readers, "keys", |conn| of_run(conn, run))
+    }
+
+    /// Makes a key the run's; every one but the first is endorsed by the one before.
+    pub async fn add_run_key(
+        &self,
+        run: &RunName,
+        key: RunKey,
+        endorsement: Option<Signature>,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (run, actor) = (run.clone(), actor.to_owned());
+        self.write("keys", move |conn| {
+            Box::pin(add(conn, run, key, endorsement, actor, now))
+        })
+        .await
+    }
+
+    /// Keeps signatures of networks of a run; those that are there already stay.
+    pub async fn add_signatures(
+        &self,
+        run: &RunName,
+        key: RunKey,
+        signatures: Vec<(ContentHash, Signature)>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let run = run.clone();
+        self.write("keys", move |conn| {
+            Box::pin(sign(conn, run, key, signatures, now))
+        })
+        .await
+    }
+
+    /// The signature of a network by a key.
+    pub async fn signature(
+        &self,
+        run: &RunName,
+        network: &ContentHash,
+        key: &RunKey,
+    ) -> Result<Option<Signature>> {
+        read!(self.readers, "keys", |conn| signature(
+            conn, run, network, key
+        ))
+    }
+}
 
 #[derive(FromRow)]
 struct Row {

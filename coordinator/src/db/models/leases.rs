@@ -13,10 +13,28 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::audits;
 use crate::db::models::conditions::quarantined;
 use crate::db::models::lease_work::{self, LeaseValues};
+use crate::db::sql::ledger::Ledger;
 use crate::db::sql::rows::{job_bytes, network, parse, seed, unreadable};
 use crate::db::sql::statement::Statement;
 use crate::db::types::LeasedJob;
 use crate::trust::rate::TrackRecord;
+
+impl Ledger {
+    /// Takes a job back; its unfinished work may go to others at once.
+    pub async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
+        self.write("leases", move |conn| {
+            Box::pin(give_back(conn, user, job, now))
+        })
+        .await
+    }
+
+    /// Leaves the time since any worker was last heard out of the leases that lasted then: workers
+    /// that could not reach a coordinator play on. The answer is how many leases those are.
+    pub async fn outlast_outage(&self, now: Timestamp) -> Result<u64> {
+        self.write("leases", move |conn| Box::pin(outlast(conn, now)))
+            .await
+    }
+}
 
 /// A lease as operations need it.
 #[derive(FromRow)]

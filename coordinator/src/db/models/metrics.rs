@@ -7,7 +7,40 @@ use sqlx::AnyConnection;
 
 use crate::db::error::Result;
 use crate::db::models::runs;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{count, from_json, to_json};
+
+impl Ledger {
+    /// Adds a trainer's metrics; a step that was reported before is replaced.
+    pub async fn add_metrics(
+        &self,
+        run: &RunName,
+        points: Vec<MetricPoint>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let run = run.clone();
+        self.write("metrics", move |conn| Box::pin(add(conn, run, points, now)))
+            .await
+    }
+
+    /// Metrics of a run after a step, in order.
+    pub async fn metrics(
+        &self,
+        run: &RunName,
+        after: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<MetricPoint>> {
+        read!(self.readers, "metrics", |conn| list(
+            conn, run, after, limit
+        ))
+    }
+
+    /// Metrics of a run in order, from its beginning to the last one: at most so many, and of those
+    /// whose steps lie closer than that many do in all, only some.
+    pub async fn metrics_throughout(&self, run: &RunName, most: u32) -> Result<Vec<MetricPoint>> {
+        read!(self.readers, "metrics", |conn| throughout(conn, run, most))
+    }
+}
 
 pub(crate) async fn add(
     conn: &mut AnyConnection,

@@ -29,6 +29,7 @@ pub(super) mod networks;
 pub(super) mod newcomers;
 pub(super) mod operator_log;
 pub(super) mod pairs;
+pub(super) mod principals;
 pub(super) mod puzzles;
 pub(super) mod ratings;
 pub(super) mod runs;

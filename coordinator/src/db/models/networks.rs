@@ -17,7 +17,30 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::conditions::best_since;
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{anchors, exports, puzzles};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{from_json, hash, network, parse, time_text, to_count, unreadable};
+
+impl Ledger {
+    /// Networks of a run, newest first.
+    pub async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
+        read!(self.readers, "networks", |conn| all(conn, run))
+    }
+
+    /// The same, of puzzles only how many each network tried and solved.
+    pub async fn networks_in_short(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
+        read!(self.readers, "networks", |conn| in_short(conn, run))
+    }
+
+    /// One network.
+    pub async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo> {
+        read!(self.readers, "networks", |conn| one(conn, run, name))
+    }
+
+    /// A network by its file, in whichever run.
+    pub async fn network_by_hash(&self, hash: &ContentHash) -> Result<NetworkInfo> {
+        read!(self.readers, "networks", |conn| by_hash(conn, hash))
+    }
+}
 
 #[derive(FromRow)]
 struct NetworkRow {

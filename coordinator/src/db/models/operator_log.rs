@@ -11,9 +11,20 @@ use sqlx_macros::FromRow;
 
 use crate::db::changes;
 use crate::db::error::Result;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{from_json, time_text, to_json};
 use crate::db::sql::statement::Statement;
 use crate::db::types::{DELETED, LogFilter};
+
+impl Ledger {
+    /// What operators did, newest first.
+    pub async fn operator_log(&self, filter: LogFilter) -> Result<Vec<OperatorAct>> {
+        read!(self.readers, "operator_log", |conn| page(
+            conn,
+            filter.clone()
+        ))
+    }
+}
 
 /// What was done.
 #[derive(Debug, Clone, Copy)]

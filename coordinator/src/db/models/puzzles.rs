@@ -15,6 +15,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
 use crate::db::scheduling::{RATING_BAND, rating_band};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{
     count, from_json, hash, network as to_network, time_text, to_count, to_json, to_u32, unreadable,
 };
@@ -25,6 +26,47 @@ use crate::random;
 
 /// Rows of one INSERT; SQLite allows 32,766 parameters, PostgreSQL twice as many.
 const ROWS: usize = 1000;
+
+impl Ledger {
+    /// Adds a set of puzzles, and notes it in the operator log; puzzles that the run has already are passed
+    /// over, and so is a set that it has.
+    pub async fn add_puzzles(
+        &self,
+        set: PuzzleSetDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<PuzzleSetInfo> {
+        let actor = actor.to_owned();
+        self.write("puzzles", move |conn| Box::pin(add(conn, set, actor, now)))
+            .await
+    }
+
+    /// Puzzle sets of a run.
+    pub async fn puzzle_sets(&self, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
+        read!(self.readers, "puzzles", |conn| sets(conn, run))
+    }
+
+    /// One puzzle of a run.
+    pub async fn puzzle(&self, run: &RunName, id: &str) -> Result<Puzzle> {
+        read!(self.readers, "puzzles", |conn| one(conn, run, id))
+    }
+
+    /// How the networks of a run did at puzzles that have these numbers.
+    pub async fn puzzle_scores(
+        &self,
+        run: &RunName,
+        numbers: RangeInclusive<NetworkNumber>,
+    ) -> Result<BTreeMap<NetworkNumber, PuzzleScore>> {
+        read!(self.readers, "puzzles", |conn| scores_in(
+            conn, run, &numbers
+        ))
+    }
+
+    /// How a network did at puzzles.
+    pub async fn puzzle_score(&self, run: &RunName, network: NetworkNumber) -> Result<PuzzleScore> {
+        read!(self.readers, "puzzles", |conn| score_in(conn, run, network))
+    }
+}
 
 /// How many puzzles a run has. Their ordinals count them from 0.
 pub(crate) async fn count_in(conn: &mut AnyConnection, run: i64) -> Result<u32> {

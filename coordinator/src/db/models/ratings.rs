@@ -9,8 +9,61 @@ use sqlx::AnyConnection;
 use crate::db::error::Result;
 use crate::db::models::{anchors, runs};
 use crate::db::sql::dialect;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{count, hash, network, parse, to_count};
 use crate::db::types::{FitNumber, Fitting, HeadToHead, RatingBasis, RatingState};
+
+impl Ledger {
+    /// What the ratings of a run are fitted to.
+    pub async fn rating_basis(&self, run: &RunName) -> Result<RatingBasis> {
+        read!(self.readers, "ratings", |conn| basis(conn, run))
+    }
+
+    /// The same without matches that are still played, of which pairs may be kept back.
+    pub async fn rating_basis_of_ended(&self, run: &RunName) -> Result<RatingBasis> {
+        read!(self.readers, "ratings", |conn| basis_of_ended(conn, run))
+    }
+
+    /// What the ratings of a run are fitted to, and a number for the fit: a later one has seen all
+    /// that an earlier one has.
+    pub async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, RatingBasis)> {
+        let run = run.clone();
+        self.write("ratings", move |conn| Box::pin(begin_fit(conn, run)))
+            .await
+    }
+
+    /// Runs whose ratings wait for a fit: games ask for one, or the last one begun was not stored.
+    pub async fn runs_to_rate(&self) -> Result<Vec<RunName>> {
+        read!(self.readers, "ratings", |conn| waiting(conn))
+    }
+
+    /// Replaces the ratings of a run, unless a later fit has done so; says whether it did.
+    pub async fn store_ratings(
+        &self,
+        run: &RunName,
+        fit: FitNumber,
+        ratings: Vec<(NetworkNumber, Rating)>,
+        now: Timestamp,
+    ) -> Result<bool> {
+        let run = run.clone();
+        self.write("ratings", move |conn| {
+            Box::pin(replace(conn, run, fit, ratings, now))
+        })
+        .await
+    }
+
+    /// Ratings of a run, best first.
+    pub async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>> {
+        read!(self.readers, "ratings", |conn| list(conn, run))
+    }
+
+    /// The same with what they follow from, of one moment.
+    pub async fn rating_state(&self, run: &RunName) -> Result<RatingState> {
+        read!(self.readers.for_checks(), "ratings", |conn| state(
+            conn, run
+        ))
+    }
+}
 
 /// Which matches results are of.
 #[derive(Clone, Copy)]

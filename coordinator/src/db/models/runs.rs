@@ -15,10 +15,64 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::audits;
 use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{
     from_json, network, parse, time_text, time_text_opt, to_count, to_json, to_u32,
 };
 use crate::db::types::{DELETED, Intake, RunDraft};
+
+impl Ledger {
+    /// Creates a run.
+    pub async fn create_run(&self, run: RunDraft, actor: &str, now: Timestamp) -> Result<()> {
+        let actor = actor.to_owned();
+        self.write("runs", move |conn| Box::pin(create(conn, run, actor, now)))
+            .await
+    }
+
+    /// All runs, oldest first.
+    pub async fn runs(&self) -> Result<Vec<RunInfo>> {
+        read!(self.readers, "runs", |conn| all(conn))
+    }
+
+    /// One run.
+    pub async fn run(&self, run: &RunName) -> Result<RunInfo> {
+        read!(self.readers, "runs", |conn| info(conn, run))
+    }
+
+    /// Changes a run.
+    pub async fn patch_run(
+        &self,
+        run: &RunName,
+        patch: RunPatch,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<RunInfo> {
+        let (run, actor) = (run.clone(), actor.to_owned());
+        self.write("runs", move |conn| {
+            Box::pin(self::patch(conn, run, patch, actor, now))
+        })
+        .await
+    }
+
+    /// Deletes an archived run; what it leaves is removed by [`remove_deleted`](Self::remove_deleted), and its
+    /// blobs are needed by nothing any more.
+    pub async fn delete_run(&self, run: &RunName, actor: &str, now: Timestamp) -> Result<()> {
+        let (run, actor) = (run.clone(), actor.to_owned());
+        self.write("runs", move |conn| Box::pin(delete(conn, run, actor, now)))
+            .await
+    }
+
+    /// Removes some of what deleted runs have left, and tells how many rows; 0 when nothing is left.
+    pub async fn remove_deleted(&self) -> Result<u64> {
+        self.write("runs", move |conn| Box::pin(remove_deleted(conn)))
+            .await
+    }
+
+    /// What was acknowledged in a run since `since`.
+    pub async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake> {
+        read!(self.readers, "runs", |conn| intake(conn, run, since))
+    }
+}
 
 /// A run as operations need it.
 pub(crate) struct Run {

@@ -1,21 +1,132 @@
-//! Tokens: made, listed, revoked, and what their bearers may do.
+//! Tokens: made, listed, revoked.
 
 use jiff::Timestamp;
 use rookery_common::ids::UserId;
 use rookery_common::protocol::people::Scope;
-use rookery_common::protocol::trust::QuarantineInfo;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::conditions::is_audit_token;
 use crate::db::models::operator_log::{self, Act, Action};
-use crate::db::models::{users, worker_blocks};
+use crate::db::models::users;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{parse, time_text, time_text_opt, to_count};
-use crate::db::types::{
-    Principal, Restrictions, Standing, TOKENS, TokenCounts, TokenDraft, TokenInfo,
-};
-use crate::tokens::TokenHash;
+use crate::db::types::{Principal, TOKENS, TokenCounts, TokenDraft, TokenInfo};
+
+impl Ledger {
+    /// Gives a user another token.
+    pub async fn add_token(
+        &self,
+        user: &str,
+        token: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (user, actor) = (user.to_owned(), actor.to_owned());
+        self.write("tokens", move |conn| {
+            Box::pin(add(conn, user, token, actor, now))
+        })
+        .await
+    }
+
+    /// The tokens of a user, as [`tokens_of`](Self::tokens_of) gives them.
+    pub async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
+        read!(self.readers, "tokens", |conn| of_name(conn, user))
+    }
+
+    /// The tokens of a user by number, valid ones first and of these the newest, then revoked ones:
+    /// twice as many as may be valid at most.
+    pub async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>> {
+        read!(self.readers, "tokens", |conn| of_user(conn, user.0))
+    }
+
+    /// One token of a user, also a revoked one.
+    pub async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>> {
+        read!(self.readers, "tokens", |conn| one(conn, user, token))
+    }
+
+    /// How many tokens of a user are valid, and how many were made after a moment.
+    pub async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts> {
+        read!(self.readers, "tokens", |conn| counts(conn, user, since))
+    }
+
+    /// Gives the user of a token another one; answers with its number.
+    ///
+    /// # Errors
+    ///
+    /// [`DbError::Revoked`](crate::db::DbError::Revoked) if the token that asks is not good
+    /// any more.
+    pub async fn issue_token(
+        &self,
+        by: &Principal,
+        token: TokenDraft,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let by = by.clone();
+        self.write("tokens", move |conn| Box::pin(issue(conn, by, token, now)))
+            .await
+    }
+
+    /// Changes a token of the user of another token, or that one itself, for a new one; answers with
+    /// its number.
+    ///
+    /// # Errors
+    ///
+    /// As [`issue_token`](Self::issue_token).
+    pub async fn change_token(
+        &self,
+        by: &Principal,
+        old: i64,
+        new: TokenDraft,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let by = by.clone();
+        let changed = self
+            .write("tokens", move |conn| {
+                Box::pin(change(conn, by, old, new, now))
+            })
+            .await;
+        self.principals.forget();
+        changed
+    }
+
+    /// Revokes a token and gives its user another; answers with its number.
+    pub async fn rotate_token(
+        &self,
+        old: i64,
+        new: TokenDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<i64> {
+        let actor = actor.to_owned();
+        let issued = self
+            .write("tokens", move |conn| {
+                Box::pin(rotate(conn, old, new, actor, now))
+            })
+            .await;
+        self.principals.forget();
+        issued
+    }
+
+    /// Revokes a token.
+    pub async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
+        let actor = actor.to_owned();
+        let revoked = self
+            .write("tokens", move |conn| {
+                Box::pin(revoke(conn, token, actor, now))
+            })
+            .await;
+        self.principals.forget();
+        revoked
+    }
+
+    /// Notes that a token is used now.
+    pub async fn note_use(&self, token: i64, now: Timestamp) -> Result<()> {
+        self.write("tokens", move |conn| Box::pin(note_use(conn, token, now)))
+            .await
+    }
+}
 
 /// Notes that a token is used now.
 pub(crate) async fn note_use(conn: &mut AnyConnection, token: i64, now: Timestamp) -> Result<()> {
@@ -35,7 +146,7 @@ fn scope_names(scopes: &[Scope]) -> String {
         .join(" ")
 }
 
-fn parse_scopes(names: &str) -> Result<Vec<Scope>> {
+pub(crate) fn parse_scopes(names: &str) -> Result<Vec<Scope>> {
     names
         .split_whitespace()
         .map(|name| parse("scope", name))
@@ -294,82 +405,4 @@ pub(crate) async fn rotate(
     let made = (&*actor, Action::RotateToken);
     note(conn, user, &new, &which, made, now).await?;
     Ok(id)
-}
-
-#[derive(FromRow)]
-struct PrincipalRow {
-    id: i64,
-    hash: Vec<u8>,
-    user_id: i64,
-    name: String,
-    scopes: String,
-    used_at: Option<i64>,
-    blocked: i64,
-    quarantine_reason: Option<String>,
-    quarantine_actor: Option<String>,
-    quarantined_at: Option<i64>,
-    held: i64,
-    blocked_workers: i64,
-}
-
-impl PrincipalRow {
-    fn quarantine(&mut self) -> Result<Option<QuarantineInfo>> {
-        let (reason, actor) = (self.quarantine_reason.take(), self.quarantine_actor.take());
-        let Some(((reason, by), at)) = reason.zip(actor).zip(self.quarantined_at) else {
-            return Ok(None);
-        };
-        let since = time_text(at)?;
-        Ok(Some(QuarantineInfo { reason, by, since }))
-    }
-}
-
-pub(crate) async fn principal(
-    conn: &mut AnyConnection,
-    token: &TokenHash,
-) -> Result<Option<Principal>> {
-    let row: Option<PrincipalRow> = sqlx::query_as(
-        "SELECT t.id, t.hash, t.user_id, u.name, t.scopes, t.used_at, u.blocked,
-           q.reason AS quarantine_reason, q.actor AS quarantine_actor, q.at AS quarantined_at,
-           (SELECT count(*) FROM (SELECT 1 FROM chunks c WHERE c.user_id = t.user_id
-             AND c.held <> 0 LIMIT 1) AS any_held) AS held,
-           (SELECT count(*) FROM worker_blocks b WHERE b.user_id = t.user_id) AS blocked_workers
-         FROM tokens t JOIN users u ON u.id = t.user_id
-           LEFT JOIN quarantines q ON q.quarantined <> 0
-             AND q.id = (SELECT max(l.id) FROM quarantines l WHERE l.user_id = t.user_id)
-         WHERE t.hash = $1 AND t.revoked_at IS NULL",
-    )
-    .bind(&token.0[..])
-    .fetch_optional(&mut *conn)
-    .await?;
-    // The index has found it; what it found is compared in a time that tells nothing.
-    let same = |row: &PrincipalRow| {
-        <[u8; 32]>::try_from(&row.hash[..]).is_ok_and(|hash| TokenHash(hash) == *token)
-    };
-    let Some(mut row) = row.filter(same) else {
-        return Ok(None);
-    };
-    let standing = if row.blocked != 0 {
-        Standing::Blocked
-    } else {
-        Standing::Good
-    };
-    let mut restrictions = Restrictions {
-        quarantine: row.quarantine()?,
-        has_held_chunks: row.held > 0,
-        workers: Vec::new(),
-    };
-    if row.blocked_workers > 0 {
-        restrictions.workers = worker_blocks::of_user(conn, row.user_id).await?;
-    }
-    Ok(Some(Principal {
-        user: UserId(row.user_id),
-        token: row.id,
-        scopes: parse_scopes(&row.scopes)?,
-        used_at: row
-            .used_at
-            .and_then(|at| Timestamp::from_millisecond(at).ok()),
-        standing,
-        restrictions,
-        name: row.name,
-    }))
 }

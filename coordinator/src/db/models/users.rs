@@ -9,8 +9,51 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::conditions::quarantined;
 use crate::db::models::operator_log::{self, Act, Action, Subject};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{time_text, time_text_opt, to_count};
 use crate::db::types::{DELETED, Standing, UserChange, UserInfo};
+
+impl Ledger {
+    /// Blocks a user, ends the block, or gives the user another name.
+    ///
+    /// # Errors
+    ///
+    /// If somebody has that name, or one that looks like it: then nothing is changed.
+    pub async fn change_user(
+        &self,
+        user: &str,
+        change: UserChange,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (user, actor) = (user.to_owned(), actor.to_owned());
+        let changed = self
+            .write("users", move |conn| {
+                Box::pin(self::change(conn, user, change, actor, now))
+            })
+            .await;
+        self.principals.forget();
+        changed
+    }
+
+    /// Deletes a user; answers with the number. Games, chunks and credit stay under a name made of the
+    /// number; name, tokens and workers are gone, also from the operator log.
+    pub async fn delete_user(&self, user: &str, actor: &str, now: Timestamp) -> Result<UserId> {
+        let (user, actor) = (user.to_owned(), actor.to_owned());
+        let deleted = self
+            .write("users", move |conn| {
+                Box::pin(delete(conn, user, actor, now))
+            })
+            .await;
+        self.principals.forget();
+        deleted
+    }
+
+    /// All users, by name.
+    pub async fn users(&self) -> Result<Vec<UserInfo>> {
+        read!(self.readers, "users", |conn| list(conn))
+    }
+}
 
 /// Why nobody can have a name: another has it, or one that looks like it.
 pub(crate) async fn taken(conn: &mut AnyConnection, name: String) -> Result<DbError> {

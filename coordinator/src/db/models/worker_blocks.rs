@@ -8,7 +8,40 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::users;
+use crate::db::sql::ledger::Ledger;
 use crate::db::sql::rows::time_text;
+
+impl Ledger {
+    /// Blocks a worker of a contributor: it gets no jobs, and the contributor is told why.
+    pub async fn block_worker(&self, user: &str, block: WorkerBlock, now: Timestamp) -> Result<()> {
+        let user = user.to_owned();
+        let blocked = self
+            .write("worker_blocks", move |conn| {
+                Box::pin(self::block(conn, user, block, now))
+            })
+            .await;
+        self.principals.forget();
+        blocked
+    }
+
+    /// Ends a worker's block.
+    pub async fn unblock_worker(
+        &self,
+        user: &str,
+        worker: &str,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<()> {
+        let (user, worker, actor) = (user.to_owned(), worker.to_owned(), actor.to_owned());
+        let ended = self
+            .write("worker_blocks", move |conn| {
+                Box::pin(unblock(conn, user, worker, actor, now))
+            })
+            .await;
+        self.principals.forget();
+        ended
+    }
+}
 
 #[derive(FromRow)]
 struct BlockRow {

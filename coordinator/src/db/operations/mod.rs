@@ -2,5 +2,3 @@
 
 mod accounts;
 mod games;
-mod runs;
-mod trust;

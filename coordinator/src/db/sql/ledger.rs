@@ -23,6 +23,15 @@ pub(crate) struct Readers {
     pub(crate) deadlines: Deadlines,
 }
 
+impl Readers {
+    /// The same with more time, to recompute a whole ledger.
+    pub(crate) fn for_checks(&self) -> Self {
+        let mut readers = self.clone();
+        readers.deadlines.read = readers.deadlines.check;
+        readers
+    }
+}
+
 impl Ledger {
     pub(crate) fn new(readers: Readers, writer: Writer, ended: Ended) -> Self {
         Self {
@@ -64,3 +73,38 @@ impl Ledger {
         }
     }
 }
+
+/// Lost connections that one read may meet: each connection of the pool once.
+pub(crate) const LOST: usize = 9;
+
+/// Reads: `read!(self.readers, "part", |conn| work(conn))`. Metrics name the part. A connection that turns out to be
+/// lost is thrown away and the work begins again on the next one, so it is no closure that takes what it needs; a
+/// connection that takes too long is thrown away.
+macro_rules! read {
+    ($readers:expr, $part:expr, |$conn:ident| $work:expr) => {{
+        let readers = &$readers;
+        let read = async {
+            let limit = readers.deadlines.read;
+            let mut lost = 0;
+            loop {
+                let mut lent = $crate::db::sql::deadlines::Lent::from(&readers.pool).await?;
+                let $conn = lent.connection()?;
+                match $crate::db::sql::deadlines::within(limit, $work).await? {
+                    Err($crate::db::DbError::Database(error))
+                        if $crate::db::sql::is_temporary(&error)
+                            && lost < $crate::db::sql::ledger::LOST =>
+                    {
+                        lost += 1;
+                    }
+                    answer => {
+                        lent.give_back();
+                        break answer;
+                    }
+                }
+            }
+        };
+        $crate::telemetry::ledger($crate::telemetry::LedgerUse::Read, $part, read).await
+    }};
+}
+
+pub(crate) use read;

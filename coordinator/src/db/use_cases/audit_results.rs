@@ -16,6 +16,7 @@ use crate::db::models::extra_audits::open_recent;
 use crate::db::models::leases::JobRow;
 use crate::db::models::states::AuditState;
 use crate::db::models::{audit_draws, audit_history, audits, chunks, tokens};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{job_bytes, parse, unreadable};
 use crate::db::types::ChunkDraft;
 use crate::db::types::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
@@ -33,6 +34,23 @@ const CONFIRMED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 
 /// Overdue audits that are looked at together.
 const OVERDUE: i64 = 64;
+
+impl Ledger {
+    /// Decides an audit that has waited for an auditor of the operator's for long enough, if there is one; no more than
+    /// one for each chunk that comes in.
+    pub async fn decide_overdue_audit(&self, now: Timestamp) -> Result<HoldEffects> {
+        let overdue = read!(self.readers, "audit_results", |conn| overdue(conn, now))?;
+        match overdue.first().copied() {
+            Some(audit) => {
+                self.write("audit_results", move |conn| {
+                    Box::pin(decide_overdue(conn, audit, now))
+                })
+                .await
+            }
+            None => Ok(HoldEffects::default()),
+        }
+    }
+}
 
 /// Enters what an auditor's chunk says, and decides the audit if its job is complete.
 pub(crate) async fn answer(

@@ -18,10 +18,34 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::{credits, puzzles, runs, spans, tallies};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{hash, parse, time_text};
 use crate::db::sql::statement::Statement;
 use crate::db::types::{ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::use_cases::match_results;
+
+impl Ledger {
+    /// Takes a chunk out of training, matches and ratings, or puts it back.
+    pub async fn hold_chunk(
+        &self,
+        chunk: ContentHash,
+        order: HoldOrder,
+        now: Timestamp,
+    ) -> Result<HoldEffects> {
+        let held = self
+            .write("holds", move |conn| {
+                Box::pin(hold_chunk(conn, chunk, order, now))
+            })
+            .await;
+        self.principals.forget();
+        held
+    }
+
+    /// Holds of a run after the cursor, in order.
+    pub async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
+        read!(self.readers, "holds", |conn| page(conn, run, after, limit))
+    }
+}
 
 /// Chunks of one kind, with games of one network, in sums.
 #[derive(FromRow)]

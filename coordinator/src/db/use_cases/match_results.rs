@@ -15,9 +15,27 @@ use crate::db::models::matches::{Match, open_next_gate, verdict};
 use crate::db::models::pairs::{self, Completed};
 use crate::db::models::runs::Run;
 use crate::db::models::{chunks, matches, networks, runs, tallies};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{count, hash, unreadable};
 use crate::db::types::HoldEffects;
 use crate::db::use_cases::gate_audits;
+
+impl Ledger {
+    /// Ends a gate whose end has waited for audits and waits no more, if there is one.
+    pub async fn settle_waiting_gate(&self, now: Timestamp) -> Result<HoldEffects> {
+        match read!(self.readers, "match_results", |conn| decided_gate(
+            conn, now
+        ))? {
+            Some(gate) => {
+                self.write("match_results", move |conn| {
+                    Box::pin(settle_gate(conn, gate, now))
+                })
+                .await
+            }
+            None => Ok(HoldEffects::default()),
+        }
+    }
+}
 
 /// How a match ends.
 struct End {

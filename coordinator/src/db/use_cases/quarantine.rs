@@ -12,10 +12,32 @@ use crate::db::error::Result;
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::{audits, extra_audits, users};
+use crate::db::sql::ledger::Ledger;
 use crate::db::sql::rows::time_text;
 use crate::db::sql::statement::Statement;
 use crate::db::types::{ChunkStatus, HoldEffects, HoldOrder};
 use crate::db::use_cases::exclusions;
+
+impl Ledger {
+    /// Quarantines a contributor, all of whose chunks are then held, or clears one; `None` if there
+    /// is nothing to clear. Chance decides what of somebody who is cleared is audited.
+    pub async fn quarantine(
+        &self,
+        user: &str,
+        order: HoldOrder,
+        chance: Seed,
+        now: Timestamp,
+    ) -> Result<Option<HoldEffects>> {
+        let user = user.to_owned();
+        let ordered = self
+            .write("quarantine", move |conn| {
+                Box::pin(order_by_name(conn, user, order, chance, now))
+            })
+            .await;
+        self.principals.forget();
+        ordered
+    }
+}
 
 /// Whether the last order on this contributor was a quarantine.
 pub(crate) async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Result<bool> {

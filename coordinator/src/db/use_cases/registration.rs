@@ -9,8 +9,39 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::Action;
 use crate::db::models::{tokens, users};
+use crate::db::sql::ledger::Ledger;
 use crate::db::types::UserDraft;
 use crate::tokens::TokenHash;
+
+impl Ledger {
+    /// Creates a user with a first token. The operator log names the actor, unless the user
+    /// registers without help and the token may only contribute; so it is with every new token.
+    pub async fn create_user(
+        &self,
+        user: UserDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<UserId> {
+        let actor = actor.to_owned();
+        self.write("users", move |conn| {
+            Box::pin(create(conn, user, actor, now))
+        })
+        .await
+    }
+
+    /// Creates a user with a first token by an invitation, which then has a use less.
+    pub async fn redeem(
+        &self,
+        user: UserDraft,
+        invitation: TokenHash,
+        now: Timestamp,
+    ) -> Result<UserId> {
+        self.write("invitations", move |conn| {
+            Box::pin(redeem(conn, user, invitation, now))
+        })
+        .await
+    }
+}
 
 pub(crate) async fn create(
     conn: &mut AnyConnection,

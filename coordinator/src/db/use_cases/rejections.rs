@@ -10,9 +10,27 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{matches, networks};
+use crate::db::sql::ledger::Ledger;
 use crate::db::sql::rows::parse;
 use crate::db::types::Rejection;
 use crate::db::use_cases::match_results;
+
+impl Ledger {
+    /// Rejects a candidate, whatever its gate match says; the next one's begins. The answer is what
+    /// happened.
+    pub async fn reject_network(
+        &self,
+        run: &RunName,
+        rejection: Rejection,
+        now: Timestamp,
+    ) -> Result<Vec<Event>> {
+        let run = run.clone();
+        self.write("rejections", move |conn| {
+            Box::pin(reject(conn, run, rejection, now))
+        })
+        .await
+    }
+}
 
 /// Rejects a candidate; its gate match ends if it is open, and the next candidate's begins.
 pub(crate) async fn reject(

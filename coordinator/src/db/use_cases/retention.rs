@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
+use crate::db::sql::ledger::Ledger;
 use crate::db::sql::statement::Statement;
 use crate::db::types::{JobCursor, JobsForgotten};
 
@@ -11,6 +12,26 @@ use crate::db::types::{JobCursor, JobsForgotten};
 const JOBS: usize = 256;
 /// Workers that are removed by one.
 const WORKERS: i64 = 1000;
+
+impl Ledger {
+    /// Removes some of the workers that were not heard since `before`, and tells how many: 0 if there
+    /// are no more. Of each contributor the one that was heard last stays.
+    pub async fn forget_workers(&self, before: Timestamp) -> Result<u64> {
+        self.write("forgotten", move |conn| Box::pin(workers(conn, before)))
+            .await
+    }
+
+    /// Looks at some jobs whose leases ended before a moment and of which nothing came, from a place
+    /// on, and removes those that nothing refers to.
+    pub async fn forget_jobs(
+        &self,
+        before: Timestamp,
+        after: Option<JobCursor>,
+    ) -> Result<JobsForgotten> {
+        self.write("forgotten", move |conn| Box::pin(jobs(conn, before, after)))
+            .await
+    }
+}
 
 /// Looks at some of the jobs without games whose leases ended before a moment, the first after a
 /// place, and removes those to which nothing refers: a match still names who has its pairs.

@@ -10,8 +10,26 @@ use crate::db::error::Result;
 use crate::db::models::conditions::best_since;
 use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::models::{networks, runs};
+use crate::db::sql::ledger::Ledger;
 use crate::db::sql::rows::network;
 use crate::db::types::Rollback;
+
+impl Ledger {
+    /// Makes an earlier network best again, unless best is another by now or the earlier one was never
+    /// promoted; the networks promoted after it are demoted. The answer is what happened, if anything.
+    pub async fn roll_back(
+        &self,
+        run: &RunName,
+        rollback: Rollback,
+        now: Timestamp,
+    ) -> Result<Vec<Event>> {
+        let run = run.clone();
+        self.write("rollback", move |conn| {
+            Box::pin(roll_back(conn, run, rollback, now))
+        })
+        .await
+    }
+}
 
 /// Demotes what was promoted after a network and makes that best, if best is still what it was taken
 /// for.

@@ -8,12 +8,26 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
 use crate::db::models::{audits, drift, unreturned_games, users, worker_blocks};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{hash, parse, time_text, to_count, to_u32};
 use crate::db::use_cases::quarantine;
 use crate::trust::rate::{PROBATION, full_audit_share};
 
 /// Held chunks that are told one by one, the newest.
 const HELD: i64 = 20;
+
+impl Ledger {
+    /// What audits have shown of a contributor.
+    pub async fn trust(&self, user: &str) -> Result<TrustInfo> {
+        read!(self.readers, "standings", |conn| of_name(conn, user))
+    }
+
+    /// The same of all who have sent something, with who stands out and how many games did not come:
+    /// those with held chunks first, then those who drift, then those who failed audits.
+    pub async fn suspects(&self, limit: u32, now: Timestamp) -> Result<Vec<ContributorTrust>> {
+        read!(self.readers, "standings", |conn| worst(conn, limit, now))
+    }
+}
 
 /// What audits have shown of the contributor of this name.
 pub(crate) async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<TrustInfo> {

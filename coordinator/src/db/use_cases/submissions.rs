@@ -13,8 +13,38 @@ use crate::db::models::networks::{after_promotions, by_hash, make_best};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{anchors, exports, matches, users};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{count, network, parse, seed_column, to_json};
 use crate::db::types::{AnchorDraft, CANDIDATES, ExportDraft, NetworkDraft};
+
+impl Ledger {
+    /// Refuses a network for which a run has no room, as too many of its candidates are not decided
+    /// yet. There is room for one that the run has.
+    pub async fn must_have_room(&self, run: &RunName, network: &ContentHash) -> Result<()> {
+        read!(self.readers, "networks", |conn| must_have_room(
+            conn, run, network
+        ))
+    }
+
+    /// Enters a network: the first becomes best, a later one opens its gate match, waits for the
+    /// present one to end, or is promoted at once if the rule says so.
+    pub async fn submit_network(
+        &self,
+        network: NetworkDraft,
+        now: Timestamp,
+    ) -> Result<NetworkSubmitted> {
+        self.write("networks", move |conn| Box::pin(submit(conn, network, now)))
+            .await
+    }
+
+    /// Enters a stored export of a network; another one in its place is a conflict.
+    pub async fn add_export(&self, export: ExportDraft, now: Timestamp) -> Result<ExportReceipt> {
+        self.write("exports", move |conn| {
+            Box::pin(add_export(conn, export, now))
+        })
+        .await
+    }
+}
 
 /// Enters a network, unless the run has it: as the first, as an anchor, as a candidate for a gate, or
 /// as best where the run has no gate.

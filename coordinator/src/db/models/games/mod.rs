@@ -5,9 +5,10 @@ mod list;
 mod openings;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use rookery_common::chunk::Side;
-use rookery_common::ids::{GameId, MatchId, NetworkNumber};
+use rookery_common::ids::{ContentHash, GameId, MatchId, NetworkNumber};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
 use sqlx::AnyConnection;
@@ -17,12 +18,51 @@ use crate::db::error::{DbError, GameRefusal, Result};
 use crate::db::models::accepted_chunk::AcceptedChunk;
 use crate::db::models::leases::JobRow;
 use crate::db::models::runs;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{hash, job_bytes, network, parse, time_text, to_u32, unreadable};
 use crate::db::sql::statement::{LISTED, Statement, parts};
-use crate::db::types::{ChunkDraft, GameFact, GameFactDetail};
+use crate::db::types::{ChunkDraft, ChunkPlace, GameFact, GameFactDetail, GameFilter};
+use crate::openings::Opening;
 
 pub(crate) use list::list;
 pub(crate) use openings::{next_unnamed, set_openings};
+
+impl Ledger {
+    /// Games, newest first.
+    pub async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>> {
+        read!(self.readers, "games", |conn| list(conn, &filter))
+    }
+
+    /// The newest chunk with games whose opening was not looked for, or the newest before one.
+    pub async fn next_unnamed(
+        &self,
+        before: Option<ChunkPlace>,
+    ) -> Result<Option<(ChunkPlace, ContentHash)>> {
+        read!(self.readers, "games", |conn| next_unnamed(conn, before))
+    }
+
+    /// Enters the openings of a chunk's games, in their order, where they are missing.
+    pub async fn set_openings(
+        &self,
+        chunk: ChunkPlace,
+        openings: Arc<[Option<Opening>]>,
+    ) -> Result<()> {
+        self.write("openings", move |conn| {
+            Box::pin(set_openings(conn, chunk, openings))
+        })
+        .await
+    }
+
+    /// One game.
+    pub async fn game(&self, id: GameId) -> Result<GameInfo> {
+        read!(self.readers, "games", |conn| one(conn, id))
+    }
+
+    /// The games before and after one, of its match or else of its run and kind.
+    pub async fn games_beside(&self, game: &GameInfo) -> Result<[Option<GameId>; 2]> {
+        read!(self.readers, "games", |conn| beside(conn, game))
+    }
+}
 
 /// Says which game of a chunk was counted before, by index or by content, if one was. Games of
 /// the chunk itself (`sequence`) that are in the ledger do not count.
