@@ -1,9 +1,10 @@
 // Analysis: what the network thinks of the position on the board, and of the whole game.
 
-import type { GameHistory, HistoryEntry } from "./chess/history";
+import { GameHistory, type HistoryEntry } from "./chess/history";
+import { afterPass } from "./chess/pass";
 import { GameRecord } from "./chess/record";
 import type { Engine } from "./engine/engine";
-import type { Report } from "./engine/report";
+import type { Line, Report } from "./engine/report";
 import { flipped, type Wdl } from "./engine/wdl";
 import { AnalysisPanel } from "./ui/analysis";
 import type { Arrow, Board } from "./ui/board";
@@ -14,10 +15,16 @@ import { GameGraph } from "./ui/graph";
 const POSITION_VISITS = 10_000;
 /** Visits of each position when the whole game is analysed. */
 const GAME_VISITS = 50;
+/** Visits for a threat. */
+const THREAT_VISITS = 100;
+/** Thickness of a threat's arrow, as that of a move with this share of the visits. */
+const THREAT_SHARE = 0.5;
 /** Lines that are drawn as arrows. */
 const ARROWS = 3;
 /** Moves with a smaller share of the visits get no arrow. */
 const LEAST_SHARE = 0.05;
+/** Moves with a smaller share of the policy get no arrow. */
+const LEAST_PRIOR = 0.01;
 
 /** What analysis asks of the page. */
 export interface Page {
@@ -29,12 +36,16 @@ export interface Page {
 export class Analysis {
   readonly panel = new AnalysisPanel();
   private readonly toggle = element("analyse", HTMLInputElement);
+  private readonly policy = element("policy", HTMLInputElement);
+  private readonly threats = element("threats", HTMLInputElement);
   private readonly graph: GameGraph;
   private isLoaded = false;
   private record = new GameRecord();
   private game: GameHistory = this.record.history();
   /** What was found in the positions of the game. */
   private reports = new WeakMap<HistoryEntry, Report>();
+  /** What the opponent of the mover threatens. */
+  private threatened = new WeakMap<HistoryEntry, Line>();
   /** Whether the whole game is analysed, before the position on the board is. */
   private isReviewing = false;
 
@@ -47,6 +58,8 @@ export class Analysis {
       this.isReviewing = false;
       page.refresh();
     });
+    this.policy.addEventListener("change", () => this.draw());
+    this.threats.addEventListener("change", () => page.refresh());
   }
 
   get isOn(): boolean {
@@ -61,6 +74,7 @@ export class Analysis {
   /** Forgets what another network found. */
   forget(): void {
     this.reports = new WeakMap();
+    this.threatened = new WeakMap();
   }
 
   /** Shows what is known of the position on the board. */
@@ -80,7 +94,9 @@ export class Analysis {
   /** Searches the game, if that is wanted, and the position on the board, until something else is searched. */
   async run(): Promise<void> {
     if (this.isReviewing && !(await this.review())) return;
-    if (this.game.position.hasDests()) await this.search(this.record.ply, POSITION_VISITS);
+    if (!this.game.position.hasDests()) return;
+    if (this.threats.checked && !(await this.searchThreat())) return;
+    await this.search(this.record.ply, POSITION_VISITS);
   }
 
   /** Keeps what was found in a position of the game, and shows it. */
@@ -117,12 +133,41 @@ export class Analysis {
     return found !== undefined;
   }
 
+  /** Searches what is threatened unless that was done; false if something else is searched before it ends. */
+  private async searchThreat(): Promise<boolean> {
+    const { entry, position } = this.game;
+    const passed = this.threatened.has(entry) ? undefined : afterPass(position);
+    if (!passed) return true;
+    const budget = { player: "threat", visits: THREAT_VISITS } as const;
+    const found = await this.engine.search(GameHistory.at(passed), [], budget, () => {});
+    const line = found?.lines[0];
+    if (!line) return found !== undefined;
+    this.threatened.set(entry, line);
+    this.draw();
+    return true;
+  }
+
   /** Draws the arrows and the graph. */
   private draw(): void {
-    this.board.arrows(this.shown ? bestLines(this.shown) : []);
+    const drawn = this.policy.checked ? policy : bestLines;
+    const threat = this.showThreat();
+    this.board.arrows([...(this.shown ? drawn(this.shown) : []), ...(threat ? [threat] : [])]);
     if (!this.isOn || this.record.length === 0) return this.graph.hide();
     const plies = Array.from({ length: this.record.length + 1 }, (_, ply) => ply);
     this.graph.show({ scores: plies.map((ply) => this.whiteScore(ply)), shown: this.record.ply });
+  }
+
+  /** Shows what is threatened, and gives its arrow. */
+  private showThreat(): Arrow | undefined {
+    if (!this.isOn || !this.isLoaded || !this.threats.checked) {
+      this.panel.showThreat(undefined);
+      return undefined;
+    }
+    const { entry, position } = this.game;
+    const line = this.threatened.get(entry);
+    if (line) this.panel.showThreat(line.san[0]!);
+    else this.panel.showThreat(afterPass(position) ? "…" : "none to be seen, as passing is not possible");
+    return line && { move: line.move, share: THREAT_SHARE, brush: "red" };
   }
 
   /** White's expected score in a position of the game. */
@@ -144,4 +189,11 @@ function bestLines(report: Report): Arrow[] {
   return report.lines.slice(0, ARROWS)
     .map(({ move, visits }, rank): Arrow => ({ move, share: visits / Math.max(report.visits, 1), brush: rank === 0 ? "green" : "blue" }))
     .filter(({ share }) => share > LEAST_SHARE);
+}
+
+/** The likeliest moves by the policy alone, thicker the likelier. */
+function policy(report: Report): Arrow[] {
+  return report.policy
+    .map(({ move, prior }): Arrow => ({ move, share: prior, brush: "purple" }))
+    .filter(({ share }) => share > LEAST_PRIOR);
 }

@@ -13,8 +13,8 @@ export interface NetworkFile extends Encodings {
   readonly bytes: number;
 }
 
-/** Each has a tree of its own, so that analysis does not make the opponent stronger. */
-export type Player = "opponent" | "analyst";
+/** Each has a tree of its own, so that analysis does not make the opponent stronger; threats are searched after a pass. */
+export type Player = "opponent" | "analyst" | "threat";
 
 export interface SearchRequest extends Budget {
   readonly id: number;

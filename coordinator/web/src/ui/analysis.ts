@@ -3,7 +3,7 @@
 import type { Color } from "chessops/types";
 import type { GameEnd } from "../chess/history";
 import type { Line, Report } from "../engine/report";
-import { DRAW, flipped, LOSS, q, WIN, type Wdl } from "../engine/wdl";
+import { DRAW, flipped, LOSS, q, type Valued, WIN, type Wdl } from "../engine/wdl";
 import { create, createSvg, element } from "./elements";
 
 export class AnalysisPanel {
@@ -12,6 +12,7 @@ export class AnalysisPanel {
   private readonly found = element("found", HTMLElement);
   private readonly summary = element("summary", HTMLElement);
   private readonly lines = element("lines", HTMLTableSectionElement);
+  private readonly threat = element("threat", HTMLElement);
   private readonly wdl = element("wdl", HTMLElement);
 
   /** Shows what was found for the side to move; all values are written as White sees them. */
@@ -24,6 +25,12 @@ export class AnalysisPanel {
       + `${percent(white.loss)}${mate}; ${report.visits.toLocaleString("en")} visits`
       + (report.evaluationsPerSecond > 0 ? `, ${Math.round(report.evaluationsPerSecond)} evaluations/s` : "");
     this.lines.replaceChildren(...report.lines.map((line) => row(line, turn)));
+  }
+
+  /** Shows what is threatened; nothing is said of threats if that is undefined. */
+  showThreat(threat: string | undefined): void {
+    this.threat.hidden = threat === undefined;
+    this.threat.replaceChildren("Threat: ", create("b", {}, threat ?? ""));
   }
 
   setVisible(isVisible: boolean): void {
@@ -58,14 +65,18 @@ export class AnalysisPanel {
 }
 
 function row(line: Line, turn: Color): HTMLTableRowElement {
-  const value = turn === "white" ? q(line.value) : -q(line.value);
-  const text = line.mate === undefined ? signed(value) : mateText(line.mate, turn);
   const [first, ...rest] = line.san;
   return create("tr", {},
     create("td", {}, create("b", {}, first ?? ""), rest.length > 0 ? ` ${rest.join(" ")}` : ""),
-    create("td", { class: "n" }, text),
+    create("td", { class: "n" }, valueText(line, turn)),
     create("td", { class: "n" }, line.visits.toLocaleString("en")),
     create("td", { class: "n" }, percent(line.prior)));
+}
+
+/** A value as White sees it: of a move that `turn` makes. */
+export function valueText({ value, mate }: Valued, turn: Color): string {
+  if (mate !== undefined) return mateText(mate, turn);
+  return signed(turn === "white" ? q(value) : -q(value));
 }
 
 function tally({ win, draw, loss }: Wdl): SVGElement {

@@ -27,7 +27,7 @@ export interface Arrow {
   /** 0 to 1. */
   readonly share: number;
   /** One of chessground's colours. */
-  readonly brush: "green" | "blue";
+  readonly brush: "green" | "blue" | "purple" | "red";
 }
 
 export class Board {
