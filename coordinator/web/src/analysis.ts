@@ -10,6 +10,7 @@ import { AnalysisPanel } from "./ui/analysis";
 import type { Arrow, Board } from "./ui/board";
 import { element } from "./ui/elements";
 import { GameGraph } from "./ui/graph";
+import { TreeView } from "./ui/tree";
 
 /** Analysis of a position ends after so many visits. */
 const POSITION_VISITS = 10_000;
@@ -36,6 +37,7 @@ export interface Page {
 export class Analysis {
   readonly panel = new AnalysisPanel();
   private readonly toggle = element("analyse", HTMLInputElement);
+  private readonly tree = new TreeView(() => this.draw());
   private readonly policy = element("policy", HTMLInputElement);
   private readonly threats = element("threats", HTMLInputElement);
   private readonly graph: GameGraph;
@@ -149,6 +151,7 @@ export class Analysis {
 
   /** Draws the arrows and the graph. */
   private draw(): void {
+    this.tree.show(this.shown?.tree ?? [], this.game.position.turn);
     const drawn = this.policy.checked ? policy : bestLines;
     const threat = this.showThreat();
     this.board.arrows([...(this.shown ? drawn(this.shown) : []), ...(threat ? [threat] : [])]);
