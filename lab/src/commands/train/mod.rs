@@ -13,6 +13,9 @@ use crate::lineage::dqn::{self, Form};
 use crate::lineage::{neural, value_search::training};
 use zero::{DeltaZeroArgs, ThesisArgs};
 
+/// Games to learn from, where neither their number nor a time was given.
+const GAMES: u32 = 1000;
+
 /// The agents that learn.
 #[derive(Debug, Subcommand)]
 pub enum TrainCommand {
@@ -37,10 +40,10 @@ pub struct LengthArgs {
     /// Whether it may replace one.
     #[command(flatten)]
     pub replace: OutputArgs,
-    /// Games to learn from.
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
-    pub games: u32,
-    /// End after so many minutes, if that is sooner.
+    /// Games to learn from. [default: 1000; with --minutes, as many as fit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub games: Option<u32>,
+    /// End after so many minutes, or after --games if that is sooner.
     #[arg(long, value_name = "MINUTES", value_parser = positive)]
     pub minutes: Option<f64>,
     /// Adam's learning rate.
@@ -127,7 +130,7 @@ fn train_dqn(args: &DqnArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Re
     let mut trainer = dqn::Trainer::new(dqn::Settings {
         form: args.form,
         hidden: hidden.unwrap_or(args.form.hidden()).to_vec(),
-        games: args.length.games,
+        games: args.length.games(),
         epsilon: [args.epsilon, args.last_epsilon],
         gamma: args.gamma.map(|gamma| gamma as f32),
         rewards: [args.reward, args.malus.unwrap_or(-1.0)],
@@ -165,6 +168,11 @@ fn train_value_search(
 }
 
 impl LengthArgs {
+    /// Games to learn from; none if only time ends training.
+    fn games(&self) -> Option<u32> {
+        self.games.or(self.minutes.is_none().then_some(GAMES))
+    }
+
     /// Repeats `step` until it is time to end. Its arguments are whether it is, as a game and what is learnt from it may take
     /// long, and the share of --minutes that has passed. It returns how many games there were and how it went.
     fn run(
@@ -178,10 +186,11 @@ impl LengthArgs {
             .minutes
             .map(|minutes| Duration::from_secs_f64(60.0 * minutes));
         let (begun, mut games) = (Instant::now(), 0);
-        let mut task = screen.task("games", u64::from(self.games));
+        let most = self.games();
+        let mut task = screen.task("games", most.map_or(0, u64::from));
         let is_over =
             || shutdown.is_requested() || limit.is_some_and(|limit| begun.elapsed() >= limit);
-        while games < self.games && !is_over() {
+        while most.is_none_or(|most| games < most) && !is_over() {
             let note;
             let time = limit.map_or(0.0, |limit| {
                 begun.elapsed().as_secs_f64() / limit.as_secs_f64()
@@ -220,6 +229,45 @@ mod tests {
             assert!(parse(&format!("--reward {wrong}")).is_err(), "{wrong}");
             assert!(parse(&format!("--malus -{wrong}")).is_err(), "{wrong}");
         }
+    }
+
+    /// The length of `train dqn` with these flags.
+    fn length(flags: &str) -> LengthArgs {
+        let line = Line::parse_from(format!("train dqn -o unwritten-agent {flags}").split(' '));
+        match line.command {
+            TrainCommand::Dqn(args) => args.length,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn games_have_no_limit_of_their_own_where_the_time_has_one() {
+        let limits = ["--seed 1", "--minutes 60", "--minutes 60 --games 7"];
+        assert_eq!(
+            limits.map(|flags| length(flags).games()),
+            [Some(1000), None, Some(7)]
+        );
+    }
+
+    #[test]
+    fn training_by_the_clock_goes_on_past_the_usual_number_of_games() {
+        let shutdown = Shutdown::default();
+        let mut steps = 0;
+        let run = |length: LengthArgs, steps: &mut u32| {
+            length.run(&Screen::hidden(), &shutdown, |_, _| {
+                *steps += 1;
+                if *steps == 3 * GAMES {
+                    shutdown.request();
+                }
+                Ok((*steps, String::new()))
+            })
+        };
+        run(length("--seed 1"), &mut steps).unwrap();
+        assert_eq!(steps, GAMES);
+        run(length("--minutes 600 --games 1200"), &mut steps).unwrap();
+        assert_eq!(steps, GAMES + 1200);
+        run(length("--minutes 600"), &mut steps).unwrap();
+        assert_eq!(steps, 3 * GAMES);
     }
 
     #[test]

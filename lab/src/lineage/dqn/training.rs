@@ -30,8 +30,8 @@ pub struct Settings {
     pub form: Form,
     /// Sizes of the network's hidden layers.
     pub hidden: Vec<u16>,
-    /// Games over which exploration falls.
-    pub games: u32,
+    /// Games over which exploration falls; without a number it falls with the time alone.
+    pub games: Option<u32>,
     /// The share of random moves in the first game and in the last.
     pub epsilon: [f64; 2],
     /// The published form's factor for each ply; without it, 1 by the plies of the game.
@@ -44,11 +44,12 @@ pub struct Settings {
     pub seed: u64,
 }
 
-/// The share of random moves in a game, from 0: it falls linearly from the first to the last, or until the time is over
-/// if that is sooner.
+/// The share of random moves in a game, from 0: it falls linearly from the first game to the last, or until the time is
+/// over if that is sooner.
 fn exploration(settings: &Settings, game: u32, time: f64) -> f64 {
     let [first, last] = settings.epsilon;
-    let passed = f64::from(game) / f64::from(settings.games.saturating_sub(1).max(1));
+    let played = |games: u32| f64::from(game) / f64::from(games.saturating_sub(1).max(1));
+    let passed = settings.games.map_or(0.0, played);
     first + (last - first) * passed.max(time).min(1.0)
 }
 
@@ -262,7 +263,7 @@ mod tests {
         Settings {
             form: Form::Double,
             hidden: DOUBLE_HIDDEN.to_vec(),
-            games: 11,
+            games: Some(11),
             epsilon: [1.0, 0.0],
             gamma: None,
             rewards: [10.0, -5.0],
@@ -358,6 +359,11 @@ mod tests {
         let shares = [0, 5, 10, 99].map(|game| exploration(&settings(), game, 0.25));
         assert_eq!(shares, [0.75, 0.5, 0.0, 0.0]);
         assert_eq!(exploration(&settings(), 2, 1.1), 0.0);
+        let timed = Settings {
+            games: None,
+            ..settings()
+        };
+        assert_eq!(exploration(&timed, 5000, 0.25), 0.75);
     }
 
     /// Moves that earn nothing.
