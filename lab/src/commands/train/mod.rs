@@ -10,7 +10,8 @@ use rookery_cli::flags::{OutputArgs, positive, share};
 use rookery_cli::{Screen, Shutdown};
 
 use crate::lineage::dqn::{self, Form};
-use crate::lineage::{neural, value_search::training};
+use crate::lineage::neural;
+use crate::lineage::value_search::training::{self, Learnt};
 use zero::{DeltaZeroArgs, ThesisArgs};
 
 /// Games to learn from, where neither their number nor a time was given.
@@ -158,9 +159,9 @@ fn train_value_search(
     });
     let mut note = String::new();
     args.length.run(screen, shutdown, |is_over, _| {
-        if let Some(learnt) = trainer.play_and_learn(is_over) {
-            let (held_out, examples) = (learnt.held_out, learnt.examples);
-            note = format!("loss {held_out:.3} on a held-out tenth of {examples} positions");
+        if let Some(Learnt { loss, examples }) = trainer.play_and_learn(is_over) {
+            let learnt = format!("{examples} positions learnt");
+            note = format!("loss {loss:.3} on a tenth of the new positions, held out; {learnt}");
         }
         Ok((trainer.games(), note.clone()))
     })?;
