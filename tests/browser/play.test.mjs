@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { Showcase, launch, open, overflows, visit } from "./showcase.mjs";
+import { PLAY, at, clickMove, dragMove, middle, moves, movesAre, says, setUp, type } from "./board.mjs";
+import { Showcase, launch, open, overflows, seriousFaults, visit } from "./showcase.mjs";
 
 let browser;
 let showcase;
@@ -16,45 +17,7 @@ after(async () => {
   await showcase?.stop();
 });
 
-const PLAY = "/runs/main/play";
 const on = (...page) => visit({ browser, showcase }, ...page);
-const at = (parameters) => `${PLAY}?${new URLSearchParams(parameters)}`;
-
-/** Waits for the line below the board. */
-const says = (page, words) => page.locator("#status", { hasText: words }).waitFor();
-
-/** The moves of the score sheet. */
-const moves = (page) => page.locator("#sheet button").allInnerTexts();
-
-const movesAre = (page, count) =>
-  page.waitForFunction((n) => document.querySelectorAll("#sheet button").length === n, count);
-
-/** The middle of a square in the window. */
-async function middle(page, square) {
-  const box = await page.locator("cg-board").boundingBox();
-  const isFlipped = await page.locator(".cg-wrap.orientation-black").count() > 0;
-  const [file, rank] = [square.charCodeAt(0) - 97, Number(square[1]) - 1];
-  const [across, down] = isFlipped ? [7 - file, rank] : [file, 7 - rank];
-  return [box.x + (across + 0.5) * box.width / 8, box.y + (down + 0.5) * box.height / 8];
-}
-
-async function clickMove(page, from, to) {
-  await page.locator("cg-board").scrollIntoViewIfNeeded();
-  await page.mouse.click(...await middle(page, from));
-  await page.mouse.click(...await middle(page, to));
-}
-
-async function dragMove(page, from, to) {
-  await page.mouse.move(...await middle(page, from));
-  await page.mouse.down();
-  await page.mouse.move(...await middle(page, to), { steps: 6 });
-  await page.mouse.up();
-}
-
-async function type(page, move) {
-  await page.fill("#typed", move);
-  await page.press("#typed", "Enter");
-}
 
 describe("a game", () => {
   test("is played by clicking and by dragging, and the network answers", () =>
@@ -162,6 +125,7 @@ describe("a promotion", () => {
       await clickMove(page, "a7", "a8");
       await page.getByRole("dialog", { name: "Promote to" }).waitFor();
       await view.shot("play-promotion-menu");
+      assert.deepEqual(await seriousFaults(page), []);
       await page.getByRole("button", { name: "knight" }).click();
       await movesAre(page, 2);
       assert.equal((await moves(page))[0], "a8=N");
@@ -230,12 +194,6 @@ describe("a promotion", () => {
 });
 
 describe("a position", () => {
-  const setUp = async (page, text) => {
-    await page.locator("summary").click();
-    await page.fill("#position", text);
-    await page.click("#setup button");
-  };
-
   test("is set up from a FEN", () =>
     on(PLAY, "play-fen", async (page) => {
       await says(page, "White to move.");
@@ -277,51 +235,6 @@ describe("a position", () => {
       await says(page, "Black to move.");
     });
   });
-});
-
-describe("analysis", () => {
-  test("shows values, lines and arrows, of all positions that are looked at", () =>
-    on(PLAY, "play-analysis", async (page) => {
-      await says(page, "White to move.");
-      await page.selectOption("#side", "both");
-      await page.check("#analyse");
-      await page.locator("#lines tr").nth(4).waitFor();
-      assert.match(await page.innerText("#summary"), /White wins .*visits, \d+ evaluations\/s/);
-      assert.ok(await page.locator("#evaluation").isVisible());
-      await page.locator(".cg-shapes line").first().waitFor();
-      await type(page, "e4");
-      await page.waitForFunction(() => /^[a-hNBRQKO]/.test(document.querySelector("#lines td b")?.innerText ?? ""));
-      assert.deepEqual(await moves(page), ["e4"], "both sides are the visitor's");
-    }));
-
-  test("is cleared in the next position, and a game's end shows the result", () =>
-    on(at({ fen: "7k/8/5K2/8/8/8/8/6Q1 w - - 0 1" }), "play-analysis-end", async (page) => {
-      await says(page, "White to move.");
-      await page.selectOption("#side", "both");
-      await page.check("#analyse");
-      await page.locator("#lines tr").first().waitFor();
-      await page.evaluate(() => {
-        window.summaries = [];
-        const summary = document.getElementById("summary");
-        new MutationObserver(() => window.summaries.push(summary.textContent)).observe(summary, { childList: true });
-      });
-      await type(page, "Qg2");
-      await page.locator("#summary", { hasText: "visits" }).waitFor();
-      assert.match((await page.evaluate(() => window.summaries))[0], /^Thinking/);
-      await page.click("#takeback");
-      await type(page, "Qg7");
-      assert.equal(await page.innerText("#summary"), "The game is over.");
-      assert.equal(await page.getAttribute("#evaluation", "aria-label"), "result: White wins");
-      assert.equal(await page.locator("#evaluation-white").evaluate((fill) => fill.style.height), "100%");
-    }));
-
-  test("finds a mate", () =>
-    on(at({ fen: "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1" }), "play-analysis-mate", async (page) => {
-      await says(page, "White to move.");
-      await page.check("#analyse");
-      await page.locator("#lines tr", { hasText: "#2" }).first().waitFor();
-      assert.match(await page.innerText("#lines tr:first-child"), /^Ra6/);
-    }));
 });
 
 describe("networks", () => {

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import axe from "axe-core";
 import { chromium } from "playwright-core";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -120,3 +121,11 @@ export async function visit({ browser, showcase }, path, name, check, options = 
 /** Whether anything sticks out of the page sideways. */
 export const overflows = (page) =>
   page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+
+/** What axe finds serious on a page. */
+export async function seriousFaults(page) {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+  return serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target).join(", ")}`);
+}
