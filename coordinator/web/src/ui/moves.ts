@@ -36,8 +36,8 @@ export class MoveSheet {
   }
 
   private scrollTo(current: HTMLElement): void {
-    const top = current.offsetTop - this.sheet.offsetTop;
-    const isVisible = top >= this.sheet.scrollTop && top < this.sheet.scrollTop + this.sheet.clientHeight - 24;
-    if (!isVisible) this.sheet.scrollTop = top - this.sheet.clientHeight / 2;
+    const [move, sheet] = [current.getBoundingClientRect(), this.sheet.getBoundingClientRect()];
+    const isVisible = move.top >= sheet.top && move.bottom <= sheet.bottom;
+    if (!isVisible) this.sheet.scrollTop += move.top - sheet.top - sheet.height / 2;
   }
 }
