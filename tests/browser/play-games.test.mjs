@@ -1,9 +1,9 @@
-// Whole games on the page "Play".
+// Whole games on the page "Play", and games without a connection.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { PLAY, clickMove, moves, says } from "./board.mjs";
-import { Showcase, launch, overflows, seriousFaults, visit } from "./showcase.mjs";
+import { PLAY, at, clickMove, moves, movesAre, says, setUp, type } from "./board.mjs";
+import { Showcase, launch, open, overflows, seriousFaults, visit } from "./showcase.mjs";
 import { chooseMove, follow, positionOf } from "./visitor.mjs";
 
 let browser;
@@ -77,4 +77,31 @@ describe("a whole game", () => {
       assert.equal(await overflows(page), false);
       assert.deepEqual(await seriousFaults(page), []);
     }, { viewport: { width: 390, height: 800 }, colorScheme: "dark" }));
+});
+
+describe("without a connection", () => {
+  test("a page that has loaded plays, promotes and analyses", async () => {
+    const view = await open(browser, showcase.url);
+    const { page } = view;
+    const failed = [];
+    page.context().on("requestfailed", (request) => failed.push(request.url()));
+    await view.visit(at({ fen: "4k3/P7/8/8/8/8/8/4K3 w - - 0 1" }));
+    await says(page, "White to move.");
+    await page.waitForLoadState("networkidle");
+    await page.context().setOffline(true);
+    await clickMove(page, "a7", "a8");
+    await page.getByRole("button", { name: "queen" }).click();
+    await movesAre(page, 2);
+    await says(page, "White to move.");
+    await page.check("#analyse");
+    await page.locator("#lines tr").nth(4).waitFor();
+    await page.click("#review");
+    await page.getByRole("img", { name: "3 of 3 positions are evaluated" }).waitFor();
+    await view.shot("play-offline");
+    await setUp(page, START);
+    await type(page, "e4");
+    await movesAre(page, 2);
+    assert.deepEqual([failed, view.complaints], [[], []]);
+    await view.close();
+  });
 });

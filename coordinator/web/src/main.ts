@@ -7,6 +7,7 @@ import { readGame, readPly } from "./chess/pgn";
 import { GameRecord } from "./chess/record";
 import { messageOf } from "./errors";
 import { element } from "./ui/elements";
+import { fetchPieces } from "./ui/pieces";
 
 /** The game of `?game=N&ply=K`, or the position of `?fen=`. */
 async function addressedGame(query: URLSearchParams): Promise<GameRecord | undefined> {
@@ -39,6 +40,7 @@ function bindSetup(app: App): void {
 }
 
 async function start(): Promise<void> {
+  fetchPieces();
   const app = new App();
   bindSetup(app);
   const loading = app.load();
