@@ -126,12 +126,12 @@ pub struct ComputeArgs {
     /// without that 64 a thread on a CPU, 512 a thread on a GPU]
     #[arg(long, env = "ROOKERY_GAMES", value_name = "N")]
     pub games: Option<usize>,
-    /// Let each GPU compute for at most this share of the time, 0.01 to 1. It idles between batches, so that a desktop
-    /// stays smooth and the card cool. [default: 1]
+    /// Let each GPU compute for at most this share of the time, 0.01 to 1. It idles between batches, which leaves
+    /// the card to other programs. [default: 1]
     #[arg(long, env = "ROOKERY_GPU_SHARE", value_name = "SHARE")]
     pub gpu_share: Option<f64>,
-    /// Let GPUs use cooperative matrices (tensor cores) in 16 bits: auto (where they have been seen to work: NVIDIA's
-    /// own driver), on (with every driver that has them) or off. [default: auto]
+    /// Let GPUs use cooperative matrices (tensor cores) in 16 bits: auto (with NVIDIA's own driver, with which they
+    /// have been seen to work on one card), on (with every driver that has them) or off. [default: auto]
     #[arg(long, env = "ROOKERY_GPU_MATRICES", value_name = "WHEN")]
     pub gpu_matrices: Option<String>,
 }

@@ -17,7 +17,7 @@ use crate::adapter::GpuAdapter;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MatrixChoice {
-    /// With drivers with which they have been seen to work: NVIDIA's own.
+    /// With NVIDIA's own driver, with which they have been seen to work on one card.
     #[default]
     Auto,
     /// With every driver that has them.
