@@ -113,10 +113,13 @@ describe("analysis", () => {
       assert.equal(await page.locator(`.cg-shapes line[stroke="${RED}"]`).count(), 1);
       await page.selectOption("#side", "both");
       await type(page, "a6");
-      await page.locator("#threat", { hasNotText: "Qxf7#" }).waitFor();
+      await type(page, "Bxf7");
+      await page.locator("#threat", { hasText: "No threat is shown in check." }).waitFor();
+      assert.equal(await page.locator(`.cg-shapes line[stroke="${RED}"]`).count(), 0);
+      await page.click("#takeback");
+      await page.locator("#threat", { hasText: /^Threat/ }).waitFor();
       await type(page, "Qxf7");
       await says(page, "Checkmate. White wins.");
-      await page.uncheck("#threats");
       assert.equal(await page.locator("#threat").isVisible(), false);
     }));
 

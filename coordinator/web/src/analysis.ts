@@ -1,5 +1,6 @@
 // Analysis: what the network thinks of the position on the board, and of the whole game.
 
+import type { Chess } from "chessops/chess";
 import { GameHistory, type HistoryEntry } from "./chess/history";
 import { afterPass } from "./chess/pass";
 import { GameRecord } from "./chess/record";
@@ -162,14 +163,11 @@ export class Analysis {
 
   /** Shows what is threatened, and gives its arrow. */
   private showThreat(): Arrow | undefined {
-    if (!this.isOn || !this.isLoaded || !this.threats.checked) {
-      this.panel.showThreat(undefined);
-      return undefined;
-    }
     const { entry, position } = this.game;
-    const line = this.threatened.get(entry);
-    if (line) this.panel.showThreat(line.san[0]!);
-    else this.panel.showThreat(afterPass(position) ? "…" : "none to be seen, as passing is not possible");
+    const isShown = this.isOn && this.isLoaded && this.threats.checked && position.hasDests();
+    const line = isShown ? this.threatened.get(entry) : undefined;
+    if (line) this.panel.showThreat("Threat: ", line.san[0]);
+    else this.panel.showThreat(isShown ? whyNoThreat(position) : "");
     return line && { move: line.move, share: THREAT_SHARE, brush: "red" };
   }
 
@@ -186,6 +184,12 @@ export class Analysis {
 const score = ({ win, draw }: Wdl): number => win + draw / 2;
 
 const isProven = ({ mate }: Report): boolean => mate !== undefined;
+
+/** Why no threat is known. */
+function whyNoThreat(position: Chess): string {
+  if (position.isCheck()) return "No threat is shown in check.";
+  return afterPass(position) ? "Threat: …" : "No threat is shown where the opponent would have no move.";
+}
 
 /** The best lines' first moves, thicker the more of the visits they have. */
 function bestLines(report: Report): Arrow[] {

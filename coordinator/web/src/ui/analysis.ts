@@ -27,10 +27,10 @@ export class AnalysisPanel {
     this.lines.replaceChildren(...report.lines.map((line) => row(line, turn)));
   }
 
-  /** Shows what is threatened; nothing is said of threats if that is undefined. */
-  showThreat(threat: string | undefined): void {
-    this.threat.hidden = threat === undefined;
-    this.threat.replaceChildren("Threat: ", create("b", {}, threat ?? ""));
+  /** Says what is threatened; nothing if there is no text. */
+  showThreat(text: string, move = ""): void {
+    this.threat.hidden = text === "";
+    this.threat.replaceChildren(text, create("b", {}, move));
   }
 
   setVisible(isVisible: boolean): void {
