@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { PLAY, clickMove, moves, movesAre, says, setUp, type } from "./board.mjs";
 import { SOFTWARE_WEBGPU, Showcase, launch, open } from "./showcase.mjs";
 
 /** SwiftShader takes tens of seconds to compile a network's kernels. */
 const PATIENCE = 300_000;
-const PLAY = "/runs/main/play";
 
 let browser;
 let showcase;
@@ -56,14 +56,6 @@ const takeGpu = async (page) => {
   await computes(page, "Your graphics card computes the network.");
 };
 
-async function type(page, move) {
-  await page.fill("#typed", move);
-  await page.press("#typed", "Enter");
-}
-
-const movesAre = (page, count) =>
-  page.waitForFunction((n) => document.querySelectorAll("#sheet button").length === n, count);
-
 test("Chromium has WebGPU here: without it the tests below would test the processor", async () => {
   const view = await open(browser, showcase.url);
   await view.visit(PLAY);
@@ -90,6 +82,26 @@ describe("the graphics card", () => {
     await page.reload();
     await computes(page, /the graphics card is tried|Your graphics card computes/);
     assert.equal(await page.inputValue("#device"), "gpu");
+    assert.deepEqual(complaints, []);
+    await close();
+  });
+
+  test("computes a game from a position, with a promotion that is taken back, and analyses it", async () => {
+    const { page, complaints, shot, close } = await openBoard();
+    await takeGpu(page);
+    await page.selectOption("#strength", "10");
+    await setUp(page, "4k3/P7/8/8/8/8/8/4K3 w - - 0 1");
+    await clickMove(page, "a7", "a8");
+    await page.getByRole("button", { name: "rook" }).click();
+    await movesAre(page, 2);
+    assert.equal((await moves(page))[0], "a8=R+");
+    await page.click("#takeback");
+    assert.deepEqual(await moves(page), []);
+    await says(page, "White to move.");
+    await page.check("#analyse");
+    await page.locator("#lines tr", { hasText: "a8=" }).first().waitFor();
+    assert.equal(await page.getAttribute("#computed", "data-device"), "gpu");
+    await shot("play-webgpu-analysis");
     assert.deepEqual(complaints, []);
     await close();
   });
