@@ -249,7 +249,31 @@ fn matches() {
     );
 }
 
-/// What batches of so many leaves find with so many visits, while a game goes on.
+/// The solver, which is on by default, with kept trees and without, and with Gumbel's root.
+#[test]
+fn self_play_with_the_solver() {
+    let solving = |visits| SearchParams {
+        solver: true,
+        ..search(visits)
+    };
+    let kept = short(solving(60));
+    let dropped = SelfPlayParams {
+        reuse_tree: false,
+        ..short(solving(60))
+    };
+    let root = gumbel(16);
+    let halving = short(SearchParams {
+        root,
+        ..solving(32)
+    });
+    let found = [kept, dropped, halving].map(self_play);
+    assert_eq!(
+        found,
+        ["49295719e16c0dcc", "051644ea409911e9", "d1165cf392f79238"]
+    );
+}
+
+/// What searches find with batches of `leaves`, while a game goes on.
 fn batches(config: &SearcherConfig, leaves: usize, cache: Option<Arc<EvaluationCache>>) -> String {
     let mut searcher = Searcher::new(config.clone(), cache, 9);
     let mut evaluator = HandEvaluator::default();
@@ -296,6 +320,13 @@ fn searches_with_many_leaves_a_batch() {
     assert_eq!(
         found,
         ["f7e066e2b08f238d", "f798fffe6f4c73e2", "6c8535ca15a196f6"]
+    );
+    let mut solving = plain;
+    solving.params.solver = true;
+    let found = [1, 8, 40].map(|leaves| batches(&solving, leaves, None));
+    assert_eq!(
+        found,
+        ["3ef1ee533269ea48", "c8a1f96c50569940", "5dc9c9d1909a9e1d"]
     );
     let cache = Arc::new(EvaluationCache::new(1 << 20));
     let tuned = SearcherConfig {
