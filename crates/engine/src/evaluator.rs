@@ -49,7 +49,7 @@ impl Wdl {
         }
     }
 
-    /// The expectation of which only win minus loss is known, `q` from -1 to 1, in a game that knows draws: two
+    /// The expectation from win minus loss alone, `q` from -1 to 1, in a game that has draws: two
     /// half points, each won by itself with the probability `p = (1 + q) / 2`, so that `p²` is a win, `(1 - p)²` a
     /// loss and `2p(1 - p)` a draw. This is Davidson's model of draws (1970) with its `ν = 2`.
     pub fn from_score(q: f32) -> Self {

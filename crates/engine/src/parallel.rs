@@ -19,7 +19,7 @@ pub struct ParallelEvaluator {
     helpers: Vec<Helper>,
 }
 
-/// A thread that evaluates parts of batches until nobody can send it more.
+/// A thread that evaluates parts of batches until the last sender is gone.
 #[derive(Debug)]
 struct Helper {
     tasks: Sender<Task>,
@@ -37,7 +37,7 @@ struct Task {
 type Done = (Task, Result<(), EvaluatorError>);
 
 impl ParallelEvaluator {
-    /// An evaluator of the network on so many threads, of which the one that asks is the first.
+    /// An evaluator of the network on this number of threads; the caller's is the first.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Helper {
         if let Some(mut task) = self.idle.take() {
             task.part.clear();
             positions.for_each(|index| task.part.push_from(batch, index));
-            // As above if nobody is there to take it.
+            // As above if the thread is gone.
             let _ = self.tasks.send(task);
         }
     }

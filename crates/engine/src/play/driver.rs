@@ -94,7 +94,7 @@ impl GameDriver {
         let mut play_on = rules.game.draw_play_on(&mut rng);
         let mut opening = rules.game.opening_plies;
         if let PlanKind::Audit { drawn, .. } = &plan.kind {
-            // Nobody gives up in an audit.
+            // An audit's games have no resignation.
             (play_on, opening) = (true, drawn.len() as u32);
         }
         let phase = Phase::Opening(opening);

@@ -10,8 +10,8 @@ use shakmaty::Color;
 /// A strong engine that is asked about games that the searches call won. The game waits for its
 /// answer.
 pub trait Referee: std::fmt::Debug + Send + Sync {
-    /// The side that the engine calls winning by so much after so many nodes; none if it calls
-    /// neither, or cannot be asked.
+    /// The side that the engine calls winning by the parameters' margin and nodes; none if it calls neither, or cannot be
+    /// asked.
     fn winner(&self, game: &GameHistory, params: &EngineParams) -> Option<Color>;
 }
 

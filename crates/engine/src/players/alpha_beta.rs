@@ -13,7 +13,7 @@ use super::worth;
 /// More than any position is worth. A mate in `n` plies is worth `MATE - n`.
 const MATE: i32 = 100_000;
 
-/// Searches so many plies, then exchanges until the position is quiet.
+/// Alpha-beta to `depth` plies, then a quiescence search of exchanges.
 #[derive(Debug, Clone)]
 pub(super) struct AlphaBeta {
     depth: u32,

@@ -17,7 +17,7 @@ pub struct ProgramPlayer {
 }
 
 impl ProgramPlayer {
-    /// A player with this seed, of which only programs that play by chance make use.
+    /// A player with this seed, which only random programs use.
     pub const fn new(program: Program, seed: u64) -> Self {
         Self { program, seed }
     }

@@ -24,7 +24,7 @@ impl RandomMover {
         any(game, &mut self.stream(game))
     }
 
-    /// The move that is played in so many of a hundred positions, and nothing in the others.
+    /// A random move in `percent` of all positions, and none in the others.
     pub(super) fn pick_sometimes(&self, game: &GameHistory, percent: u32) -> Option<Move> {
         let mut stream = self.stream(game);
         let now = stream.random_range(0..100) < percent;

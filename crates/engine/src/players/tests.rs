@@ -37,7 +37,7 @@ fn result(start: &GameStart, white: &mut dyn Player, black: &mut dyn Player) -> 
         .map_or(GameResult::Draw, |end| end.result)
 }
 
-/// Wins less losses of the first player in so many pairs of games.
+/// Wins less losses of the first player in this number of pairs of games.
 fn balance(pairs: u32, first: &mut dyn Player, second: &mut dyn Player) -> i32 {
     let book = OpeningBook::built_in();
     let mut sum = 0;

@@ -36,12 +36,12 @@ impl Search {
         let visits = moves.enumerate().map(|(place, m)| match m.q {
             Some(q) if place != best => {
                 let most = forced(k, m.prior, self.counts.spent);
-                let room = Room {
+                let visited = VisitedMove {
                     q,
                     u: u * m.prior,
                     visits: m.visits,
                 };
-                room.pruned(score, most)
+                visited.pruned(score, most)
             }
             _ => m.visits,
         });
@@ -50,14 +50,14 @@ impl Search {
 }
 
 /// A move other than the most visited one.
-struct Room {
+struct VisitedMove {
     q: f32,
     /// Its PUCT bonus times one more than its visits.
     u: f32,
     visits: u32,
 }
 
-impl Room {
+impl VisitedMove {
     /// What is left of its visits when up to `most` are taken, as long as `q + u / (1 + n)` stays
     /// below `score`.
     fn pruned(&self, score: f32, most: f32) -> u32 {

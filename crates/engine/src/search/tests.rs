@@ -298,7 +298,7 @@ fn priors_with(params: &SearchParams) -> [Vec<f32>; 2] {
     [NodeId::ROOT, child].map(priors)
 }
 
-/// Checks that these priors are the others of which the logits were divided by the temperature.
+/// Checks that `hot` are the priors `raw` after their logits were divided by the temperature.
 fn check_flattened(hot: &[f32], raw: &[f32], temperature: f32) {
     let expected = (raw[0] / raw[1]).powf(1.0 / temperature);
     assert!(raw[0] > 1.1 * raw[1], "there is something to flatten");

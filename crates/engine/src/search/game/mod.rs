@@ -41,7 +41,7 @@ pub use lines::{Line, SearchStats};
 const FREE_WALKS: usize = 8;
 /// Fewest such walks before control goes back.
 const LEAST_FREE_WALKS: usize = 64;
-/// After so many visits in turn that came to no new position, a search is exhausted.
+/// Visits in turn without a new position after which a search is exhausted.
 const MOST_VISITS_WITHOUT_EXPANSION: u32 = 100_000;
 /// Most visits of a root, so that those of a batch can still be counted in 32 bits.
 const MOST_VISITS: u32 = u32::MAX - (1 << 24);
@@ -100,7 +100,7 @@ pub struct Searcher {
     scratch: Scratch,
     /// The root's value if endgame tables know it; its allowed moves keep it.
     known_value: Option<Wdl>,
-    /// Changes with the tree, so that answers for another tree are told.
+    /// Changes with the tree, so that answers for another tree are recognized.
     generation: u64,
     divergence: Divergence,
     /// Whether the last look at the divergence found that more visits hardly change anything.

@@ -17,7 +17,7 @@ impl Searcher {
             self.search.clear();
         }
         self.game = game.clone();
-        // Play may go on after a draw that nobody claimed.
+        // Play may go on after a draw that was not claimed.
         let tree = self.search.tree();
         if !tree.is_empty() && tree.root().kind.terminal().is_some() {
             self.search.clear();

@@ -54,8 +54,7 @@ impl GumbelRoot {
         self.best_with(tree, wanted, params, Exploration::Noisy)
     }
 
-    /// Of the root's moves with so many visits, the one with the highest noise + logit +
-    /// sigma(q).
+    /// The move with the highest noise + logit + sigma(q) among the root's moves with `visits`.
     fn best_with(
         &self,
         tree: &Tree,

@@ -27,7 +27,7 @@ fn only_the_allowed_moves_are_played() {
 }
 
 #[test]
-fn play_goes_on_after_a_draw_that_nobody_claimed() {
+fn play_goes_on_after_a_draw_that_was_not_claimed() {
     let mut game = fen("4k3/8/8/8/8/8/4P3/4K2R w - - 98 80");
     let mut evaluator = HandEvaluator::default();
     let mut searcher = searcher();

@@ -42,7 +42,7 @@ fn a_leaf_that_tables_know_has_their_value() {
     assert_eq!((best.value, best.mate), (Wdl::WIN, None));
     assert_eq!(best.moves.len(), 1, "nothing is searched after it");
     assert!(searcher.stats().table_hits > 0);
-    assert!(!searcher.is_over(), "nobody knows how soon the mate is");
+    assert!(!searcher.is_over(), "the distance to mate is unknown");
     let without = searched(&fen(CAPTURE), 4, 400);
     assert_eq!(without.stats().table_hits, 0);
     assert_ne!(without.lines(1)[0].value, Wdl::WIN);
