@@ -1,11 +1,13 @@
 //! The ledger: every operation is one transaction.
 //!
 //! ```text
-//! operations ──> database ──> use_cases ──> models ──> sql
-//! what is asked   transactions  several       tables     connections, statements
-//!                               tables
-//!                                   └── scheduling, gate_decision, rollout: pure functions of rows
+//! database ──> use_cases ──> models ──> sql
+//! what is       several       tables     connections, statements
+//! batched       tables
+//!                  └── scheduling, gate_decision, rollout: pure functions of rows
 //! ```
+//!
+//! What can be asked of the ledger stands where it is done: a method of [`Ledger`] in the model or in the use case.
 //!
 //! Facts (chunks, games, verdicts, acts of operators) are appended and never edited; sums (counters,
 //! tallies, scores, credit) move in the same transaction and can be recomputed
@@ -16,7 +18,6 @@ mod database;
 pub mod error;
 pub mod gate_decision;
 mod models;
-mod operations;
 mod principals;
 pub mod rollout;
 pub mod scheduling;

@@ -44,7 +44,7 @@ impl Ledger {
     }
 }
 
-pub(crate) async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pulse> {
+async fn pulse(conn: &mut AnyConnection, now: Timestamp) -> Result<Pulse> {
     // Run by run the index leads past all jobs that were begun and never finished. A cross join
     // is what keeps SQLite to that order.
     let open_leases: i64 = sqlx::query_scalar(
@@ -109,7 +109,7 @@ struct WorkersRow {
 }
 
 /// Workers whose last job was of a run, or all, at most `limit` of them one by one.
-pub(crate) async fn workers(
+async fn workers(
     conn: &mut AnyConnection,
     run: Option<&RunName>,
     since: Timestamp,

@@ -78,7 +78,7 @@ pub(crate) async fn give(
 }
 
 /// Gives an anchor another Elo, or none.
-pub(crate) async fn set(
+async fn set(
     conn: &mut AnyConnection,
     run: RunName,
     order: EloOrder,

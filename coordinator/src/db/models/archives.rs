@@ -41,7 +41,24 @@ impl Ledger {
 
     /// Where a chunk's bytes are if it is in an archive.
     pub async fn archived(&self, chunk: &ContentHash) -> Result<Option<ArchivedChunk>> {
-        read!(self.readers, "archives", |conn| find(conn, chunk))
+        read!(self.readers, "archives", |conn| async {
+            let row: Option<(Vec<u8>, i64, i64)> = sqlx::query_as(
+                "SELECT r.hash, a.begins, c.bytes FROM chunks c
+                 JOIN archived_chunks a ON a.chunk = c.sequence JOIN archives r ON r.id = a.archive_id
+                 WHERE c.hash = $1",
+            )
+            .bind(&chunk.as_bytes()[..])
+            .fetch_optional(conn)
+            .await?;
+            row.map(|(archive, begins, bytes)| {
+                Ok(ArchivedChunk {
+                    archive: hash(&archive)?,
+                    begins: to_count(begins),
+                    bytes: to_count(bytes),
+                })
+            })
+            .transpose()
+        })
     }
 
     /// All blobs of a kind that must be in the store, in no order.
@@ -52,7 +69,7 @@ impl Ledger {
 
 /// Chunks of a run that are in no archive, are older than `before` and than the newest `window`
 /// training positions, in ledger order.
-pub(crate) async fn archivable(
+async fn archivable(
     conn: &mut AnyConnection,
     run: &RunName,
     asked: Archivable,
@@ -89,7 +106,7 @@ pub(crate) async fn archivable(
 }
 
 /// Enters a stored archive: from now on its chunks are parts of it.
-pub(crate) async fn add(
+async fn add(
     conn: &mut AnyConnection,
     archive: ArchiveDraft,
     actor: String,
@@ -137,31 +154,8 @@ pub(crate) async fn add(
     Ok(())
 }
 
-/// Where the bytes of an archived chunk are.
-pub(crate) async fn find(
-    conn: &mut AnyConnection,
-    chunk: &ContentHash,
-) -> Result<Option<ArchivedChunk>> {
-    let row: Option<(Vec<u8>, i64, i64)> = sqlx::query_as(
-        "SELECT r.hash, a.begins, c.bytes FROM chunks c
-         JOIN archived_chunks a ON a.chunk = c.sequence JOIN archives r ON r.id = a.archive_id
-         WHERE c.hash = $1",
-    )
-    .bind(&chunk.as_bytes()[..])
-    .fetch_optional(conn)
-    .await?;
-    row.map(|(archive, begins, bytes)| {
-        Ok(ArchivedChunk {
-            archive: hash(&archive)?,
-            begins: to_count(begins),
-            bytes: to_count(bytes),
-        })
-    })
-    .transpose()
-}
-
 /// All blobs of a kind that the ledger needs, in no order.
-pub(crate) async fn blobs(conn: &mut AnyConnection, kind: BlobKind) -> Result<Vec<ContentHash>> {
+async fn blobs(conn: &mut AnyConnection, kind: BlobKind) -> Result<Vec<ContentHash>> {
     let query = match kind {
         BlobKind::Network => {
             "SELECT DISTINCT n.hash FROM networks n

@@ -39,8 +39,17 @@ impl Ledger {
         let surplus = read!(self.readers, "audit_backlog", |conn| surplus(conn, now))?;
         for part in surplus.chunks(AT_ONCE) {
             let part = part.to_vec();
-            self.write("audit_backlog", move |conn| Box::pin(give_up(conn, part)))
-                .await?;
+            self.write("audit_backlog", move |conn| {
+                Box::pin(async move {
+                    let mut query = Statement::new(
+                        "UPDATE audits SET state = 'void', plan = NULL
+                         WHERE state = 'open' AND id IN (",
+                    );
+                    query.bind_all(&part)?.push(")");
+                    query.execute(conn).await
+                })
+            })
+            .await?;
         }
         read!(self.readers, "audit_backlog", |conn| next(conn))
     }
@@ -49,7 +58,7 @@ impl Ledger {
 /// Open audits that are too old or too many. Of a paused run nobody is given any, so none gets old there. Where more
 /// sampled ones of one contributor are open than can be it is those with the lowest sampling key: each has its chance by the
 /// positions of its chunk, whenever it came. Those that open gates wait for are the last.
-pub(crate) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
+async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
     let mut surplus: Vec<i64> = sqlx::query_scalar(
         "SELECT id FROM audits WHERE state = 'open' AND opened_at < $1
            AND run_id IN (SELECT id FROM runs WHERE status = 'open') LIMIT $2",
@@ -84,18 +93,9 @@ pub(crate) async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<
     Ok(surplus)
 }
 
-/// Gives up these audits, if they are open still.
-pub(crate) async fn give_up(conn: &mut AnyConnection, audits: Vec<i64>) -> Result<()> {
-    let mut query = Statement::new(
-        "UPDATE audits SET state = 'void', plan = NULL WHERE state = 'open' AND id IN (",
-    );
-    query.bind_all(&audits)?.push(")");
-    query.execute(conn).await
-}
-
 /// Open audits without a plan that are planned next. Each run has its own, as whoever audits may play
 /// in no other, and one that is paused has none.
-pub(crate) async fn next(conn: &mut AnyConnection) -> Result<Vec<UnplannedAudit>> {
+async fn next(conn: &mut AnyConnection) -> Result<Vec<UnplannedAudit>> {
     let runs: Vec<i64> = sqlx::query_scalar("SELECT id FROM runs WHERE status = 'open'")
         .fetch_all(&mut *conn)
         .await?;

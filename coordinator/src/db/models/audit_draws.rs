@@ -27,7 +27,19 @@ const AUDITS: i64 = 256;
 impl Ledger {
     /// Audits of open runs for which somebody is to be drawn, and who could make them.
     pub async fn draw_boards(&self, now: Timestamp) -> Result<Vec<DrawBoard>> {
-        read!(self.readers, "audit_draws", |conn| boards(conn, now))
+        read!(self.readers, "audit_draws", |conn| async {
+            let runs: Vec<i64> = sqlx::query_scalar("SELECT id FROM runs WHERE status = 'open'")
+                .fetch_all(&mut *conn)
+                .await?;
+            let mut boards = Vec::new();
+            for run in runs {
+                let waiting = waiting(conn, run, now.as_millisecond()).await?;
+                if !waiting.is_empty() {
+                    boards.push(board(conn, run, waiting, now).await?);
+                }
+            }
+            Ok(boards)
+        })
     }
 
     /// Lets audits, by their numbers, wait for who was drawn.
@@ -35,21 +47,6 @@ impl Ledger {
         self.write("audit_draws", move |conn| Box::pin(enter(conn, drawn, now)))
             .await
     }
-}
-
-/// What waits in each open run, and who could make it.
-pub(crate) async fn boards(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<DrawBoard>> {
-    let runs: Vec<i64> = sqlx::query_scalar("SELECT id FROM runs WHERE status = 'open'")
-        .fetch_all(&mut *conn)
-        .await?;
-    let mut boards = Vec::new();
-    for run in runs {
-        let waiting = waiting(conn, run, now.as_millisecond()).await?;
-        if !waiting.is_empty() {
-            boards.push(board(conn, run, waiting, now).await?);
-        }
-    }
-    Ok(boards)
 }
 
 /// Audits that nobody makes or was drawn for: the audit, and whose chunk it is. Those that open gates wait for come first.

@@ -21,10 +21,7 @@ impl Ledger {
 }
 
 /// Who audits, and what was searched again within a day.
-pub(crate) async fn within_a_day(
-    conn: &mut AnyConnection,
-    now: Timestamp,
-) -> Result<AuditorActivity> {
+async fn within_a_day(conn: &mut AnyConnection, now: Timestamp) -> Result<AuditorActivity> {
     let named = audit_draws::is_auditor_named(conn).await?;
     let searched: Vec<(i64, i64)> = sqlx::query_as(
         "SELECT trusted, CAST(sum(plies) AS BIGINT) FROM audit_opinions WHERE given_at >= $1

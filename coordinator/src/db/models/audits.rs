@@ -22,7 +22,23 @@ impl Ledger {
     /// Keeps an audit's plan; without one the audit is given up.
     pub async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
         self.write("audits", move |conn| {
-            Box::pin(self::plan(conn, audit, plan))
+            Box::pin(async move {
+                let state = match plan {
+                    Some(_) => AuditState::Open,
+                    None => AuditState::Void,
+                };
+                let plan = plan.as_ref().map(to_json).transpose()?;
+                sqlx::query(
+                    "UPDATE audits SET plan = $2, state = $3
+                     WHERE id = $1 AND state = 'open' AND plan IS NULL",
+                )
+                .bind(audit)
+                .bind(plan)
+                .bind(state.name())
+                .execute(conn)
+                .await?;
+                Ok(())
+            })
         })
         .await
     }
@@ -160,29 +176,6 @@ pub(crate) async fn reopen(
     .bind(user.0)
     .bind(quarantined_at - VOID_AFTER_MS)
     .bind(now.as_millisecond())
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
-/// Keeps an audit's plan; without one the audit is given up.
-pub(crate) async fn plan(
-    conn: &mut AnyConnection,
-    audit: i64,
-    plan: Option<AuditPlan>,
-) -> Result<()> {
-    let state = match plan {
-        Some(_) => AuditState::Open,
-        None => AuditState::Void,
-    };
-    let plan = plan.as_ref().map(to_json).transpose()?;
-    sqlx::query(
-        "UPDATE audits SET plan = $2, state = $3
-         WHERE id = $1 AND state = 'open' AND plan IS NULL",
-    )
-    .bind(audit)
-    .bind(plan)
-    .bind(state.name())
     .execute(conn)
     .await?;
     Ok(())

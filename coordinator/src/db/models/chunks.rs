@@ -80,7 +80,7 @@ impl StoredChunk {
     }
 }
 
-pub(crate) async fn page(
+async fn page(
     conn: &mut AnyConnection,
     run: &RunName,
     after: i64,
@@ -106,10 +106,7 @@ pub(crate) async fn page(
 }
 
 /// A chunk of a run that is not deleted.
-pub(crate) async fn one(
-    conn: &mut AnyConnection,
-    hash: &ContentHash,
-) -> Result<(RunName, ChunkRow)> {
+async fn one(conn: &mut AnyConnection, hash: &ContentHash) -> Result<(RunName, ChunkRow)> {
     let unknown = || DbError::NotFound(format!("chunk {hash}"));
     let row: StoredChunk = sqlx::query_as(
         "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at, held

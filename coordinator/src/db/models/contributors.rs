@@ -12,6 +12,7 @@ use crate::db::error::Result;
 use crate::db::models::activity::last_heard;
 use crate::db::models::spans::{DAY, Since};
 use crate::db::models::{runs, users};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{count, day_text, time_text, time_text_opt, to_count, to_u32};
 use crate::db::sql::statement::Statement;
 use crate::db::types::{ACTIVE, ContributorFilter, Contributors};
@@ -20,6 +21,31 @@ use crate::db::types::{ACTIVE, ContributorFilter, Contributors};
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Workers of one contributor that are told.
 const WORKERS: u32 = 100;
+
+impl Ledger {
+    /// Contributors, and how many there are.
+    pub async fn contributors(
+        &self,
+        filter: ContributorFilter,
+        now: Timestamp,
+    ) -> Result<Contributors> {
+        read!(self.readers, "contributors", |conn| list(
+            conn, &filter, now
+        ))
+    }
+
+    /// The contributor of this name, in a run or, if it is `None`, in all together.
+    pub async fn contributor(
+        &self,
+        name: &str,
+        run: Option<&RunName>,
+        now: Timestamp,
+    ) -> Result<ContributorDetail> {
+        read!(self.readers, "contributors", |conn| one(
+            conn, name, run, now
+        ))
+    }
+}
 
 /// What is told of a contributor everywhere.
 #[derive(FromRow)]
@@ -126,7 +152,7 @@ async fn id_of(conn: &mut AnyConnection, run: Option<&RunName>) -> Result<Option
     }
 }
 
-pub(crate) async fn list(
+async fn list(
     conn: &mut AnyConnection,
     filter: &ContributorFilter,
     now: Timestamp,
@@ -149,7 +175,7 @@ pub(crate) async fn list(
     })
 }
 
-pub(crate) async fn one(
+async fn one(
     conn: &mut AnyConnection,
     name: &str,
     run: Option<&RunName>,

@@ -35,7 +35,17 @@ impl Ledger {
     ) -> Result<()> {
         let run = run.clone();
         self.write("drift", move |conn| {
-            Box::pin(suspect(conn, run, found, now))
+            Box::pin(async move {
+                let run = runs::id_of(conn, &run).await?;
+                for suspicion in &found {
+                    keep(conn, run, suspicion, now).await?;
+                }
+                let users: BTreeSet<i64> = found.iter().map(|suspicion| suspicion.user.0).collect();
+                for user in users {
+                    open_recent(conn, run, user, Cause::Drift, now).await?;
+                }
+                Ok(())
+            })
         })
         .await
     }
@@ -72,7 +82,7 @@ impl Row {
 }
 
 /// The last self-play chunks of a run's best network, in the ledger's order.
-pub(crate) async fn samples(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<Sample>> {
+async fn samples(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<Sample>> {
     let run = runs::load(conn, run).await?;
     let Some(best) = run.best else {
         return Ok(Vec::new());
@@ -96,24 +106,6 @@ pub(crate) async fn samples(conn: &mut AnyConnection, run: &RunName) -> Result<V
     .fetch_all(conn)
     .await?;
     rows.into_iter().map(Row::into_sample).collect()
-}
-
-/// Keeps what was found, and brings the recent chunks of those contributors before the auditors.
-pub(crate) async fn suspect(
-    conn: &mut AnyConnection,
-    run: RunName,
-    found: Vec<Suspicion>,
-    now: Timestamp,
-) -> Result<()> {
-    let run = runs::id_of(conn, &run).await?;
-    for suspicion in &found {
-        keep(conn, run, suspicion, now).await?;
-    }
-    let users: BTreeSet<i64> = found.iter().map(|suspicion| suspicion.user.0).collect();
-    for user in users {
-        open_recent(conn, run, user, Cause::Drift, now).await?;
-    }
-    Ok(())
 }
 
 async fn keep(

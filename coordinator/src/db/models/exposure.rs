@@ -28,7 +28,7 @@ struct Row {
 
 /// For each run, the networks that were submitted after the contributor's first training games came in,
 /// excluded chunks among them.
-pub(crate) async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<Vec<Exposure>> {
+async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<Vec<Exposure>> {
     let user = users::id_of(conn, name).await?;
     let rows: Vec<Row> = sqlx::query_as(concat!(
         "SELECT r.name AS run, c.since, n.number,

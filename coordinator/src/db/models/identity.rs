@@ -14,7 +14,12 @@ use crate::db::types::{LedgerId, Moved};
 impl Ledger {
     /// Which ledger this is.
     pub async fn ledger_id(&self) -> Result<LedgerId> {
-        read!(self.readers, "identity", |conn| id(conn))
+        read!(self.readers, "identity", |conn| async {
+            let id: String = sqlx::query_scalar("SELECT id FROM ledger_id")
+                .fetch_one(conn)
+                .await?;
+            parse("identifier", &id)
+        })
     }
 
     /// Notes in the operator log that the actor gave this ledger the store of blobs at `location`;
@@ -29,7 +34,15 @@ impl Ledger {
         let (location, before) = (location.to_owned(), before.to_owned());
         let actor = actor.to_owned();
         self.write("identity", move |conn| {
-            Box::pin(note_adoption(conn, location, before, actor, now))
+            Box::pin(async move {
+                let act = Act {
+                    actor: &actor,
+                    action: Action::AdoptStore,
+                    subject: &location,
+                    detail: &before,
+                };
+                operator_log::write(conn, act, now).await
+            })
         })
         .await
     }
@@ -46,7 +59,15 @@ impl Ledger {
         let (location, what) = (location.to_owned(), what.to_owned());
         let actor = actor.to_owned();
         self.write("identity", move |conn| {
-            Box::pin(note_sweep(conn, location, what, actor, now))
+            Box::pin(async move {
+                let act = Act {
+                    actor: &actor,
+                    action: Action::SweepStore,
+                    subject: &location,
+                    detail: &what,
+                };
+                operator_log::write(conn, act, now).await
+            })
         })
         .await
     }
@@ -60,8 +81,23 @@ impl Ledger {
     /// operator log; where it had gone on, if it had.
     pub async fn reopen(&self, actor: &str, now: Timestamp) -> Result<Option<Moved>> {
         let actor = actor.to_owned();
-        self.write("identity", move |conn| Box::pin(reopen(conn, actor, now)))
-            .await
+        self.write("identity", move |conn| {
+            Box::pin(async move {
+                let Some(moved) = moved(conn).await? else {
+                    return Ok(None);
+                };
+                sqlx::query("DELETE FROM moved").execute(&mut *conn).await?;
+                let act = Act {
+                    actor: &actor,
+                    action: Action::ReopenLedger,
+                    subject: &moved.to,
+                    detail: &format!("it was copied there at {}", moved.at),
+                };
+                operator_log::write(conn, act, now).await?;
+                Ok(Some(moved))
+            })
+        })
+        .await
     }
 
     /// Whether the database answers, and whether it can be written to if it could not lately.
@@ -69,61 +105,18 @@ impl Ledger {
         read!(self.readers, "users", |conn| users::ping(conn))?;
         // Whoever is sent no more requests has none that would show that it can write again.
         if self.writer()?.is_failing() {
-            self.write("identity", move |conn| Box::pin(touch(conn)))
-                .await?;
+            self.write("identity", move |conn| {
+                Box::pin(async move {
+                    sqlx::query("UPDATE ledger_id SET id = id")
+                        .execute(conn)
+                        .await?;
+                    Ok(())
+                })
+            })
+            .await?;
         }
         Ok(())
     }
-}
-
-/// The identifier that the schema gave the ledger.
-pub(crate) async fn id(conn: &mut AnyConnection) -> Result<LedgerId> {
-    let id: String = sqlx::query_scalar("SELECT id FROM ledger_id")
-        .fetch_one(conn)
-        .await?;
-    parse("identifier", &id)
-}
-
-/// Writes what is there already, to see whether anything can be written.
-pub(crate) async fn touch(conn: &mut AnyConnection) -> Result<()> {
-    sqlx::query("UPDATE ledger_id SET id = id")
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-/// Writes to the operator log that a store was taken over.
-pub(crate) async fn note_adoption(
-    conn: &mut AnyConnection,
-    location: String,
-    before: String,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
-    let act = Act {
-        actor: &actor,
-        action: Action::AdoptStore,
-        subject: &location,
-        detail: &before,
-    };
-    operator_log::write(conn, act, now).await
-}
-
-/// Writes to the operator log that blobs are removed from the store.
-pub(crate) async fn note_sweep(
-    conn: &mut AnyConnection,
-    location: String,
-    what: String,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
-    let act = Act {
-        actor: &actor,
-        action: Action::SweepStore,
-        subject: &location,
-        detail: &what,
-    };
-    operator_log::write(conn, act, now).await
 }
 
 /// Where the ledger goes on, if it was copied into another database.
@@ -146,24 +139,4 @@ pub(crate) async fn mark_moved(conn: &mut AnyConnection, moved: &Moved) -> Resul
         .execute(conn)
         .await?;
     Ok(())
-}
-
-/// Takes the mark away.
-pub(crate) async fn reopen(
-    conn: &mut AnyConnection,
-    actor: String,
-    now: Timestamp,
-) -> Result<Option<Moved>> {
-    let Some(moved) = moved(conn).await? else {
-        return Ok(None);
-    };
-    sqlx::query("DELETE FROM moved").execute(&mut *conn).await?;
-    let act = Act {
-        actor: &actor,
-        action: Action::ReopenLedger,
-        subject: &moved.to,
-        detail: &format!("it was copied there at {}", moved.at),
-    };
-    operator_log::write(conn, act, now).await?;
-    Ok(Some(moved))
 }

@@ -46,7 +46,7 @@ impl Ledger {
     }
 }
 
-pub(crate) async fn create(
+async fn create(
     conn: &mut AnyConnection,
     draft: InvitationDraft,
     actor: String,
@@ -92,7 +92,7 @@ struct Row {
     revoked_at: Option<i64>,
 }
 
-pub(crate) async fn all(conn: &mut AnyConnection) -> Result<Vec<InvitationInfo>> {
+async fn all(conn: &mut AnyConnection) -> Result<Vec<InvitationInfo>> {
     let rows: Vec<Row> = sqlx::query_as(
         "SELECT i.id, i.note, i.uses, i.created_by, i.created_at, i.expires_at, i.revoked_at,
            (SELECT count(*) FROM invitation_uses u WHERE u.invitation_id = i.id) AS used
@@ -116,7 +116,7 @@ pub(crate) async fn all(conn: &mut AnyConnection) -> Result<Vec<InvitationInfo>>
         .collect()
 }
 
-pub(crate) async fn revoke(
+async fn revoke(
     conn: &mut AnyConnection,
     invitation: i64,
     actor: String,

@@ -15,7 +15,24 @@ use crate::db::sql::rows::{parse, time_text};
 impl Ledger {
     /// The keys of a run, oldest first; the last one is in use.
     pub async fn run_keys(&self, run: &RunName) -> Result<Vec<RunKeyInfo>> {
-        read!(self.readers, "keys", |conn| of_run(conn, run))
+        read!(self.readers, "keys", |conn| async {
+            let run = runs::id_of(conn, run).await?;
+            let rows: Vec<Row> = sqlx::query_as(
+                "SELECT key, endorsement, added_at FROM run_keys WHERE run_id = $1 ORDER BY number",
+            )
+            .bind(run)
+            .fetch_all(conn)
+            .await?;
+            rows.into_iter()
+                .map(|row| {
+                    Ok(RunKeyInfo {
+                        key: parse("key", &row.key)?,
+                        endorsement: row.endorsement.map(Signature),
+                        since: time_text(row.added_at)?,
+                    })
+                })
+                .collect()
+        })
     }
 
     /// Makes a key the run's; every one but the first is endorsed by the one before.
@@ -56,9 +73,19 @@ impl Ledger {
         network: &ContentHash,
         key: &RunKey,
     ) -> Result<Option<Signature>> {
-        read!(self.readers, "keys", |conn| signature(
-            conn, run, network, key
-        ))
+        read!(self.readers, "keys", |conn| async {
+            let run = runs::id_of(conn, run).await?;
+            let found: Option<String> = sqlx::query_scalar(
+                "SELECT signature FROM network_signatures
+                 WHERE run_id = $1 AND network = $2 AND key = $3",
+            )
+            .bind(run)
+            .bind(&network.as_bytes()[..])
+            .bind(key.as_str())
+            .fetch_optional(conn)
+            .await?;
+            Ok(found.map(Signature))
+        })
     }
 }
 
@@ -69,26 +96,7 @@ struct Row {
     added_at: i64,
 }
 
-pub(crate) async fn of_run(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RunKeyInfo>> {
-    let run = runs::id_of(conn, run).await?;
-    let rows: Vec<Row> = sqlx::query_as(
-        "SELECT key, endorsement, added_at FROM run_keys WHERE run_id = $1 ORDER BY number",
-    )
-    .bind(run)
-    .fetch_all(conn)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(RunKeyInfo {
-                key: parse("key", &row.key)?,
-                endorsement: row.endorsement.map(Signature),
-                since: time_text(row.added_at)?,
-            })
-        })
-        .collect()
-}
-
-pub(crate) async fn add(
+async fn add(
     conn: &mut AnyConnection,
     run: RunName,
     key: RunKey,
@@ -156,23 +164,4 @@ pub(crate) async fn sign(
         .await?;
     }
     Ok(())
-}
-
-pub(crate) async fn signature(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    network: &ContentHash,
-    key: &RunKey,
-) -> Result<Option<Signature>> {
-    let run = runs::id_of(conn, run).await?;
-    let found: Option<String> = sqlx::query_scalar(
-        "SELECT signature FROM network_signatures
-         WHERE run_id = $1 AND network = $2 AND key = $3",
-    )
-    .bind(run)
-    .bind(&network.as_bytes()[..])
-    .bind(key.as_str())
-    .fetch_optional(conn)
-    .await?;
-    Ok(found.map(Signature))
 }

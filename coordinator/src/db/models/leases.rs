@@ -23,7 +23,21 @@ impl Ledger {
     /// Takes a job back; its unfinished work may go to others at once.
     pub async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
         self.write("leases", move |conn| {
-            Box::pin(give_back(conn, user, job, now))
+            Box::pin(async move {
+                // One of which nothing was played keeps its time: until then it counts as held by the contributor
+                // (`quotas`), so that nobody takes and gives back without end.
+                find_own(conn, job, user).await?;
+                sqlx::query(
+                    "UPDATE jobs SET state = 'returned', expires_at = CASE
+                       WHEN games_counted = 0 OR expires_at < $2 THEN expires_at ELSE $2 END
+                     WHERE id = $1 AND state = 'open'",
+                )
+                .bind(job_bytes(job))
+                .bind(now.as_millisecond())
+                .execute(conn)
+                .await?;
+                Ok(())
+            })
         })
         .await
     }
@@ -186,27 +200,6 @@ async fn of_row(
     })
 }
 
-/// Ends a lease. One of which nothing was played keeps its time: until then it counts as held by
-/// the contributor (`quotas`), so that nobody takes and gives back without end.
-pub(crate) async fn give_back(
-    conn: &mut AnyConnection,
-    user: UserId,
-    job: JobId,
-    now: Timestamp,
-) -> Result<()> {
-    find_own(conn, job, user).await?;
-    sqlx::query(
-        "UPDATE jobs SET state = 'returned',
-           expires_at = CASE WHEN games_counted = 0 OR expires_at < $2 THEN expires_at ELSE $2 END
-         WHERE id = $1 AND state = 'open'",
-    )
-    .bind(job_bytes(job))
-    .bind(now.as_millisecond())
-    .execute(conn)
-    .await?;
-    Ok(())
-}
-
 /// Makes the leases that were not over (`is_over!`) when a worker was last
 /// heard longer by the time since then, and says how many: workers that could reach nobody play on
 /// all the same, and are to find their pairs as they left them. No lease gets longer than it was.
@@ -215,7 +208,7 @@ pub(crate) async fn give_back(
 /// Where other coordinators were there meanwhile, a worker was heard a moment ago, and that moment
 /// is all that a lease gains. So it is where one coordinator starts again and again: pairs that
 /// nobody plays come back for all that, a little later.
-pub(crate) async fn outlast(conn: &mut AnyConnection, now: Timestamp) -> Result<u64> {
+async fn outlast(conn: &mut AnyConnection, now: Timestamp) -> Result<u64> {
     let now = now.as_millisecond();
     let heard: Option<i64> = sqlx::query_scalar("SELECT max(last_seen) FROM workers")
         .fetch_one(&mut *conn)

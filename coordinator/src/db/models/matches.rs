@@ -13,6 +13,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{networks, pairs};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{
     count, from_json, network, parse, seed, seed_column, time_text, time_text_opt, to_count,
     to_json, to_u32, unreadable,
@@ -80,6 +81,87 @@ macro_rules! select {
             $rest
         )
     };
+}
+
+impl Ledger {
+    /// Opens a match that only adds to the ratings.
+    pub async fn open_match(&self, m: MatchDraft, actor: &str, now: Timestamp) -> Result<MatchId> {
+        let actor = actor.to_owned();
+        self.write("matches", move |conn| {
+            Box::pin(open_rating(conn, m, actor, now))
+        })
+        .await
+    }
+
+    /// Opens a match that only adds to the ratings, unless one is open in this run already.
+    pub async fn open_next_rating(&self, m: MatchDraft, now: Timestamp) -> Result<Option<MatchId>> {
+        self.write("matches", move |conn| {
+            Box::pin(async move {
+                let run = runs::load(conn, &m.run).await?;
+                if any_open(conn, run.id, MatchPurpose::Rating).await? {
+                    return Ok(None);
+                }
+                insert_rating(conn, &run, &m, now).await.map(Some)
+            })
+        })
+        .await
+    }
+
+    /// Matches of a run, newest first: all, or those that were opened before one.
+    pub async fn matches(
+        &self,
+        run: &RunName,
+        before: Option<MatchId>,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<Vec<MatchInfo>> {
+        read!(self.readers, "matches", |conn| async {
+            let rows: Vec<MatchRow> = sqlx::query_as(select!(
+                "WHERE m.run_id = $1 AND m.id < $2 ORDER BY m.id DESC LIMIT $3"
+            ))
+            .bind(runs::id_of(conn, run).await?)
+            .bind(before.map_or(i64::MAX, |id| id.0))
+            .bind(i64::from(limit))
+            .fetch_all(&mut *conn)
+            .await?;
+            infos(conn, rows, now).await
+        })
+    }
+
+    /// The newest matches of a run that were opened for one purpose, newest first.
+    pub async fn matches_for(
+        &self,
+        run: &RunName,
+        purpose: MatchPurpose,
+        limit: u32,
+        now: Timestamp,
+    ) -> Result<Vec<MatchInfo>> {
+        read!(self.readers, "matches", |conn| async {
+            let rows: Vec<MatchRow> = sqlx::query_as(select!(
+                "WHERE m.run_id = $1 AND m.purpose = $2 ORDER BY m.id DESC LIMIT $3"
+            ))
+            .bind(runs::id_of(conn, run).await?)
+            .bind(purpose.name())
+            .bind(i64::from(limit))
+            .fetch_all(&mut *conn)
+            .await?;
+            infos(conn, rows, now).await
+        })
+    }
+
+    /// One match.
+    pub async fn match_info(&self, id: MatchId, now: Timestamp) -> Result<MatchInfo> {
+        read!(self.readers, "matches", |conn| async {
+            let row: Option<MatchRow> =
+                sqlx::query_as(select!("WHERE m.id = $1 AND r.deleted_at IS NULL"))
+                    .bind(id.0)
+                    .fetch_optional(&mut *conn)
+                    .await?;
+            let mut info = row.ok_or_else(|| unknown(id))?.into_info()?;
+            add_progress(conn, &mut info, now).await?;
+            Ok(info)
+        })
+    }
 }
 
 impl MatchRow {
@@ -168,20 +250,6 @@ fn unknown(id: MatchId) -> DbError {
     DbError::NotFound(format!("match number {id}"))
 }
 
-pub(crate) async fn info(
-    conn: &mut AnyConnection,
-    id: MatchId,
-    now: Timestamp,
-) -> Result<MatchInfo> {
-    let row: Option<MatchRow> = sqlx::query_as(select!("WHERE m.id = $1 AND r.deleted_at IS NULL"))
-        .bind(id.0)
-        .fetch_optional(&mut *conn)
-        .await?;
-    let mut info = row.ok_or_else(|| unknown(id))?.into_info()?;
-    add_progress(conn, &mut info, now).await?;
-    Ok(info)
-}
-
 /// Of an open match: adds how many pairs are being played, and of a gate what its pairs say in their order.
 async fn add_progress(
     conn: &mut AnyConnection,
@@ -201,43 +269,6 @@ async fn add_progress(
         llr: verdict(&info.rule, &tally)?.sprt.map(|sprt| sprt.llr),
     });
     Ok(())
-}
-
-pub(crate) async fn list(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    before: Option<MatchId>,
-    limit: u32,
-    now: Timestamp,
-) -> Result<Vec<MatchInfo>> {
-    let rows: Vec<MatchRow> = sqlx::query_as(select!(
-        "WHERE m.run_id = $1 AND m.id < $2 ORDER BY m.id DESC LIMIT $3"
-    ))
-    .bind(runs::id_of(conn, run).await?)
-    .bind(before.map_or(i64::MAX, |id| id.0))
-    .bind(i64::from(limit))
-    .fetch_all(&mut *conn)
-    .await?;
-    infos(conn, rows, now).await
-}
-
-/// The newest matches of a run for one purpose, newest first.
-pub(crate) async fn newest_for(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    purpose: MatchPurpose,
-    limit: u32,
-    now: Timestamp,
-) -> Result<Vec<MatchInfo>> {
-    let rows: Vec<MatchRow> = sqlx::query_as(select!(
-        "WHERE m.run_id = $1 AND m.purpose = $2 ORDER BY m.id DESC LIMIT $3"
-    ))
-    .bind(runs::id_of(conn, run).await?)
-    .bind(purpose.name())
-    .bind(i64::from(limit))
-    .fetch_all(&mut *conn)
-    .await?;
-    infos(conn, rows, now).await
 }
 
 async fn infos(
@@ -353,7 +384,7 @@ async fn insert(
 }
 
 /// Opens a match for the ratings, as an operator wishes.
-pub(crate) async fn open_rating(
+async fn open_rating(
     conn: &mut AnyConnection,
     draft: MatchDraft,
     actor: String,
@@ -375,19 +406,6 @@ pub(crate) async fn open_rating(
     };
     operator_log::write(conn, act, now).await?;
     Ok(id)
-}
-
-/// Opens a match for the ratings unless one is open.
-pub(crate) async fn open_next_rating(
-    conn: &mut AnyConnection,
-    draft: MatchDraft,
-    now: Timestamp,
-) -> Result<Option<MatchId>> {
-    let run = runs::load(conn, &draft.run).await?;
-    if any_open(conn, run.id, MatchPurpose::Rating).await? {
-        return Ok(None);
-    }
-    insert_rating(conn, &run, &draft, now).await.map(Some)
 }
 
 async fn insert_rating(

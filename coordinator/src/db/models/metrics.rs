@@ -30,9 +30,17 @@ impl Ledger {
         after: Option<u64>,
         limit: u32,
     ) -> Result<Vec<MetricPoint>> {
-        read!(self.readers, "metrics", |conn| list(
-            conn, run, after, limit
-        ))
+        read!(self.readers, "metrics", |conn| async {
+            let rows: Vec<String> = sqlx::query_scalar(
+                "SELECT content FROM metrics WHERE run_id = $1 AND step > $2 ORDER BY step LIMIT $3",
+            )
+            .bind(runs::id_of(conn, run).await?)
+            .bind(after.map_or(-1, count))
+            .bind(i64::from(limit))
+            .fetch_all(conn)
+            .await?;
+            rows.iter().map(|json| from_json("metrics", json)).collect()
+        })
     }
 
     /// Metrics of a run in order, from its beginning to the last one: at most so many, and of those
@@ -42,7 +50,7 @@ impl Ledger {
     }
 }
 
-pub(crate) async fn add(
+async fn add(
     conn: &mut AnyConnection,
     run: RunName,
     points: Vec<MetricPoint>,
@@ -73,26 +81,9 @@ pub(crate) async fn add(
     Ok(())
 }
 
-pub(crate) async fn list(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    after: Option<u64>,
-    limit: u32,
-) -> Result<Vec<MetricPoint>> {
-    let rows: Vec<String> = sqlx::query_scalar(
-        "SELECT content FROM metrics WHERE run_id = $1 AND step > $2 ORDER BY step LIMIT $3",
-    )
-    .bind(runs::id_of(conn, run).await?)
-    .bind(after.map_or(-1, count))
-    .bind(i64::from(limit))
-    .fetch_all(conn)
-    .await?;
-    rows.iter().map(|json| from_json("metrics", json)).collect()
-}
-
 /// Reports from the first to the last, at marks with equal gaps between them. Where these find few,
 /// because steps lie far from all others, the gaps are made shorter until they find enough.
-pub(crate) async fn throughout(
+async fn throughout(
     conn: &mut AnyConnection,
     run: &RunName,
     most: u32,

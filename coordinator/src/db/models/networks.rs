@@ -23,12 +23,23 @@ use crate::db::sql::rows::{from_json, hash, network, parse, time_text, to_count,
 impl Ledger {
     /// Networks of a run, newest first.
     pub async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
-        read!(self.readers, "networks", |conn| all(conn, run))
+        read!(self.readers, "networks", |conn| async {
+            let run = runs::id_of(conn, run).await?;
+            let rows = of_run(conn, run).await?;
+            let exports = exports::of_run(conn, run).await?;
+            let mut scores = puzzles::scores(conn, run, 0..=i64::MAX).await?;
+            told(rows, exports, |row| scores.remove(&row.number))
+        })
     }
 
     /// The same, of puzzles only how many each network tried and solved.
     pub async fn networks_in_short(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
-        read!(self.readers, "networks", |conn| in_short(conn, run))
+        read!(self.readers, "networks", |conn| async {
+            let run = runs::id_of(conn, run).await?;
+            let rows = of_run(conn, run).await?;
+            let exports = exports::of_run(conn, run).await?;
+            told(rows, exports, |row| Some(row.solved()))
+        })
     }
 
     /// One network.
@@ -129,24 +140,6 @@ impl NetworkRow {
             exports,
         })
     }
-}
-
-/// All networks of a run, in as many queries as of one.
-pub(crate) async fn all(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<NetworkInfo>> {
-    let run = runs::id_of(conn, run).await?;
-    let rows = of_run(conn, run).await?;
-    let exports = exports::of_run(conn, run).await?;
-    let mut scores = puzzles::scores(conn, run, 0..=i64::MAX).await?;
-    told(rows, exports, |row| scores.remove(&row.number))
-}
-
-/// All networks of a run, of puzzles only how many they solved: a run has some seventy groups of
-/// puzzles for each network.
-pub(crate) async fn in_short(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<NetworkInfo>> {
-    let run = runs::id_of(conn, run).await?;
-    let rows = of_run(conn, run).await?;
-    let exports = exports::of_run(conn, run).await?;
-    told(rows, exports, |row| Some(row.solved()))
 }
 
 /// The rows of a run's networks, newest first.

@@ -277,7 +277,7 @@ pub(crate) fn as_value<T: Serialize>(value: &T) -> Result<Value> {
 }
 
 /// Entries that a filter chooses, newest first.
-pub(crate) async fn page(conn: &mut AnyConnection, filter: LogFilter) -> Result<Vec<OperatorAct>> {
+async fn page(conn: &mut AnyConnection, filter: LogFilter) -> Result<Vec<OperatorAct>> {
     let mut query = Statement::new(
         "SELECT id, at, actor, action, subject, detail FROM operator_log WHERE id < ",
     );

@@ -62,10 +62,7 @@ impl PrincipalRow {
     }
 }
 
-pub(crate) async fn principal(
-    conn: &mut AnyConnection,
-    token: &TokenHash,
-) -> Result<Option<Principal>> {
+async fn principal(conn: &mut AnyConnection, token: &TokenHash) -> Result<Option<Principal>> {
     let row: Option<PrincipalRow> = sqlx::query_as(
         "SELECT t.id, t.hash, t.user_id, u.name, t.scopes, t.used_at, u.blocked,
            q.reason AS quarantine_reason, q.actor AS quarantine_actor, q.at AS quarantined_at,

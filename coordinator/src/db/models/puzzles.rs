@@ -48,7 +48,17 @@ impl Ledger {
 
     /// One puzzle of a run.
     pub async fn puzzle(&self, run: &RunName, id: &str) -> Result<Puzzle> {
-        read!(self.readers, "puzzles", |conn| one(conn, run, id))
+        read!(self.readers, "puzzles", |conn| async {
+            let content: Option<String> =
+                sqlx::query_scalar("SELECT content FROM puzzles WHERE run_id = $1 AND puzzle = $2")
+                    .bind(runs::id_of(conn, run).await?)
+                    .bind(id)
+                    .fetch_optional(conn)
+                    .await?;
+            let content =
+                content.ok_or_else(|| DbError::NotFound(format!("puzzle {id:?} in run {run}")))?;
+            from_json("puzzle", &content)
+        })
     }
 
     /// How the networks of a run did at puzzles that have these numbers.
@@ -64,7 +74,10 @@ impl Ledger {
 
     /// How a network did at puzzles.
     pub async fn puzzle_score(&self, run: &RunName, network: NetworkNumber) -> Result<PuzzleScore> {
-        read!(self.readers, "puzzles", |conn| score_in(conn, run, network))
+        read!(self.readers, "puzzles", |conn| async {
+            let run = runs::id_of(conn, run).await?;
+            score(conn, run, i64::from(network.0)).await
+        })
     }
 }
 
@@ -106,7 +119,7 @@ pub(crate) async fn drawn(
         .collect()
 }
 
-pub(crate) async fn add(
+async fn add(
     conn: &mut AnyConnection,
     set: PuzzleSetDraft,
     actor: String,
@@ -209,7 +222,7 @@ async fn insert(
     Ok(())
 }
 
-pub(crate) async fn sets(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
+async fn sets(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
     let rows: Vec<(Vec<u8>, String, i64, i64)> = sqlx::query_as(
         "SELECT hash, name, puzzles, added_at FROM puzzle_sets WHERE run_id = $1 AND puzzles > 0
          ORDER BY id",
@@ -227,18 +240,6 @@ pub(crate) async fn sets(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<
             })
         })
         .collect()
-}
-
-pub(crate) async fn one(conn: &mut AnyConnection, run: &RunName, id: &str) -> Result<Puzzle> {
-    let content: Option<String> =
-        sqlx::query_scalar("SELECT content FROM puzzles WHERE run_id = $1 AND puzzle = $2")
-            .bind(runs::id_of(conn, run).await?)
-            .bind(id)
-            .fetch_optional(conn)
-            .await?;
-    let content =
-        content.ok_or_else(|| DbError::NotFound(format!("puzzle {id:?} in run {run}")))?;
-    from_json("puzzle", &content)
 }
 
 /// The groups in which a puzzle game counts, with tried and solved.
@@ -394,15 +395,6 @@ fn score_of(mut rows: Vec<ScoreRow>) -> PuzzleScore {
 fn lowest(name: &str) -> u32 {
     let (low, _) = name.split_once('-').unwrap_or((name, ""));
     low.parse().unwrap_or(0)
-}
-
-pub(crate) async fn score_in(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    network: NetworkNumber,
-) -> Result<PuzzleScore> {
-    let run = runs::id_of(conn, run).await?;
-    score(conn, run, i64::from(network.0)).await
 }
 
 /// How the networks of a run did that have these numbers.

@@ -21,20 +21,44 @@ impl Ledger {
 
     /// The same without matches that are still played, of which pairs may be kept back.
     pub async fn rating_basis_of_ended(&self, run: &RunName) -> Result<RatingBasis> {
-        read!(self.readers, "ratings", |conn| basis_of_ended(conn, run))
+        read!(self.readers, "ratings", |conn| async {
+            basis_of(conn, run, Matches::Ended).await
+        })
     }
 
     /// What the ratings of a run are fitted to, and a number for the fit: a later one has seen all
     /// that an earlier one has.
     pub async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, RatingBasis)> {
         let run = run.clone();
-        self.write("ratings", move |conn| Box::pin(begin_fit(conn, run)))
-            .await
+        self.write("ratings", move |conn| {
+            Box::pin(async move {
+                // Games that are counted from now on wait for the next one.
+                let id = runs::id_of(conn, &run).await?;
+                let number: i64 = sqlx::query_scalar(
+                    "UPDATE runs SET fits_begun = fits_begun + 1, unrated_games = 0
+                     WHERE id = $1 RETURNING fits_begun",
+                )
+                .bind(id)
+                .fetch_one(&mut *conn)
+                .await?;
+                Ok((FitNumber(number), basis(conn, &run).await?))
+            })
+        })
+        .await
     }
 
     /// Runs whose ratings wait for a fit: games ask for one, or the last one begun was not stored.
     pub async fn runs_to_rate(&self) -> Result<Vec<RunName>> {
-        read!(self.readers, "ratings", |conn| waiting(conn))
+        read!(self.readers, "ratings", |conn| async {
+            let names: Vec<String> = sqlx::query_scalar(
+                "SELECT name FROM runs WHERE games > 0 AND (unrated_games >= $1 OR fit_stored < fits_begun)
+                 ORDER BY id",
+            )
+            .bind(runs::UNRATED_GAMES)
+            .fetch_all(conn)
+            .await?;
+            names.iter().map(|name| parse("run", name)).collect()
+        })
     }
 
     /// Replaces the ratings of a run, unless a later fit has done so; says whether it did.
@@ -59,9 +83,16 @@ impl Ledger {
 
     /// The same with what they follow from, of one moment.
     pub async fn rating_state(&self, run: &RunName) -> Result<RatingState> {
-        read!(self.readers.for_checks(), "ratings", |conn| state(
-            conn, run
-        ))
+        read!(self.readers.for_checks(), "ratings", |conn| async {
+            let mut moment = dialect::begin_snapshot(conn).await?;
+            let state = RatingState {
+                stored: list(&mut moment, run).await?,
+                basis: basis(&mut moment, run).await?,
+                fitted: fitting(&mut moment, run).await?,
+            };
+            moment.commit().await?;
+            Ok(state)
+        })
     }
 }
 
@@ -72,13 +103,8 @@ enum Matches {
     Ended,
 }
 
-pub(crate) async fn basis(conn: &mut AnyConnection, run: &RunName) -> Result<RatingBasis> {
+async fn basis(conn: &mut AnyConnection, run: &RunName) -> Result<RatingBasis> {
     basis_of(conn, run, Matches::All).await
-}
-
-/// The same without matches that are still played: of those, whoever plays may keep back pairs.
-pub(crate) async fn basis_of_ended(conn: &mut AnyConnection, run: &RunName) -> Result<RatingBasis> {
-    basis_of(conn, run, Matches::Ended).await
 }
 
 async fn basis_of(conn: &mut AnyConnection, run: &RunName, which: Matches) -> Result<RatingBasis> {
@@ -125,47 +151,6 @@ fn from_row((a, b, wins, draws, losses): (i64, i64, i64, i64, i64)) -> Result<He
     })
 }
 
-/// Numbers a fit and gives it what it is made of. Games that are counted from now on wait for
-/// the next one.
-pub(crate) async fn begin_fit(
-    conn: &mut AnyConnection,
-    run: RunName,
-) -> Result<(FitNumber, RatingBasis)> {
-    let id = runs::id_of(conn, &run).await?;
-    let number: i64 = sqlx::query_scalar(
-        "UPDATE runs SET fits_begun = fits_begun + 1, unrated_games = 0
-         WHERE id = $1 RETURNING fits_begun",
-    )
-    .bind(id)
-    .fetch_one(&mut *conn)
-    .await?;
-    Ok((FitNumber(number), basis(conn, &run).await?))
-}
-
-/// Runs whose ratings wait for a fit: games ask for one, or the last one begun was not stored.
-pub(crate) async fn waiting(conn: &mut AnyConnection) -> Result<Vec<RunName>> {
-    let names: Vec<String> = sqlx::query_scalar(
-        "SELECT name FROM runs WHERE games > 0 AND (unrated_games >= $1 OR fit_stored < fits_begun)
-         ORDER BY id",
-    )
-    .bind(runs::UNRATED_GAMES)
-    .fetch_all(conn)
-    .await?;
-    names.iter().map(|name| parse("run", name)).collect()
-}
-
-/// Ratings and what they follow from, of one moment.
-pub(crate) async fn state(conn: &mut AnyConnection, run: &RunName) -> Result<RatingState> {
-    let mut moment = dialect::begin_snapshot(conn).await?;
-    let state = RatingState {
-        stored: list(&mut moment, run).await?,
-        basis: basis(&mut moment, run).await?,
-        fitted: fitting(&mut moment, run).await?,
-    };
-    moment.commit().await?;
-    Ok(state)
-}
-
 async fn fitting(conn: &mut AnyConnection, run: &RunName) -> Result<Fitting> {
     let (unrated, begun, stored): (i64, i64, i64) =
         sqlx::query_as("SELECT unrated_games, fits_begun, fit_stored FROM runs WHERE name = $1")
@@ -182,7 +167,7 @@ async fn fitting(conn: &mut AnyConnection, run: &RunName) -> Result<Fitting> {
     })
 }
 
-pub(crate) async fn replace(
+async fn replace(
     conn: &mut AnyConnection,
     run: RunName,
     fit: FitNumber,
@@ -220,7 +205,7 @@ pub(crate) async fn replace(
     Ok(true)
 }
 
-pub(crate) async fn list(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RatingRow>> {
+async fn list(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RatingRow>> {
     let rows: Vec<(i64, Vec<u8>, f64, f64, f64, i64)> = sqlx::query_as(
         "SELECT a.network, n.hash, a.elo, a.low, a.high, a.games
          FROM ratings a JOIN networks n ON n.run_id = a.run_id AND n.number = a.network

@@ -21,6 +21,18 @@ use crate::db::sql::rows::{
 };
 use crate::db::types::{DELETED, Intake, RunDraft};
 
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, name, title, description, contact, links, status, params, best, created_at, signing_key, versions,
+               networks, games, positions, training_positions, chunks, chunk_bytes, reported_step,
+               reported_at, archived_at
+             FROM runs ",
+            $rest
+        )
+    };
+}
+
 impl Ledger {
     /// Creates a run.
     pub async fn create_run(&self, run: RunDraft, actor: &str, now: Timestamp) -> Result<()> {
@@ -31,7 +43,12 @@ impl Ledger {
 
     /// All runs, oldest first.
     pub async fn runs(&self) -> Result<Vec<RunInfo>> {
-        read!(self.readers, "runs", |conn| all(conn))
+        read!(self.readers, "runs", |conn| async {
+            let rows: Vec<RunRow> = sqlx::query_as(select!("WHERE deleted_at IS NULL ORDER BY id"))
+                .fetch_all(conn)
+                .await?;
+            rows.into_iter().map(RunRow::into_info).collect()
+        })
     }
 
     /// One run.
@@ -64,13 +81,37 @@ impl Ledger {
 
     /// Removes some of what deleted runs have left, and tells how many rows; 0 when nothing is left.
     pub async fn remove_deleted(&self) -> Result<u64> {
-        self.write("runs", move |conn| Box::pin(remove_deleted(conn)))
-            .await
+        self.write("runs", move |conn| {
+            Box::pin(async move {
+                let mut removed = 0;
+                for statement in REMOVED {
+                    let done = sqlx::query(statement).execute(&mut *conn).await?;
+                    removed += done.rows_affected();
+                }
+                Ok(removed)
+            })
+        })
+        .await
     }
 
     /// What was acknowledged in a run since `since`.
     pub async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake> {
-        read!(self.readers, "runs", |conn| intake(conn, run, since))
+        read!(self.readers, "runs", |conn| async {
+            let (chunks, games, positions): (i64, i64, i64) = sqlx::query_as(
+                "SELECT count(*), CAST(coalesce(sum(games), 0) AS BIGINT),
+                   CAST(coalesce(sum(positions), 0) AS BIGINT)
+                 FROM chunks WHERE run_id = $1 AND accepted_at >= $2",
+            )
+            .bind(id_of(conn, run).await?)
+            .bind(since.as_millisecond())
+            .fetch_one(conn)
+            .await?;
+            Ok(Intake {
+                chunks: to_count(chunks),
+                games: to_count(games),
+                positions: to_count(positions),
+            })
+        })
     }
 }
 
@@ -106,18 +147,6 @@ pub(crate) struct RunRow {
     reported_step: Option<i64>,
     reported_at: Option<i64>,
     archived_at: Option<i64>,
-}
-
-macro_rules! select {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, name, title, description, contact, links, status, params, best, created_at, signing_key, versions,
-               networks, games, positions, training_positions, chunks, chunk_bytes, reported_step,
-               reported_at, archived_at
-             FROM runs ",
-            $rest
-        )
-    };
 }
 
 /// Parameters that were read before, with their text: jobs are handed out far more often than a run
@@ -239,7 +268,7 @@ pub(crate) async fn find(conn: &mut AnyConnection, run: &RunName) -> Result<Opti
     find_row(conn, run).await?.map(RunRow::into_run).transpose()
 }
 
-pub(crate) async fn row(conn: &mut AnyConnection, run: &RunName) -> Result<RunRow> {
+async fn row(conn: &mut AnyConnection, run: &RunName) -> Result<RunRow> {
     find_row(conn, run).await?.ok_or_else(|| unknown(run))
 }
 
@@ -263,7 +292,7 @@ pub(crate) async fn open(conn: &mut AnyConnection) -> Result<Vec<Run>> {
     rows.into_iter().map(RunRow::into_run).collect()
 }
 
-pub(crate) async fn create(
+async fn create(
     conn: &mut AnyConnection,
     draft: RunDraft,
     actor: String,
@@ -300,18 +329,11 @@ pub(crate) async fn create(
     operator_log::write(conn, act, now).await
 }
 
-pub(crate) async fn all(conn: &mut AnyConnection) -> Result<Vec<RunInfo>> {
-    let rows: Vec<RunRow> = sqlx::query_as(select!("WHERE deleted_at IS NULL ORDER BY id"))
-        .fetch_all(conn)
-        .await?;
-    rows.into_iter().map(RunRow::into_info).collect()
-}
-
-pub(crate) async fn info(conn: &mut AnyConnection, run: &RunName) -> Result<RunInfo> {
+async fn info(conn: &mut AnyConnection, run: &RunName) -> Result<RunInfo> {
     row(conn, run).await?.into_info()
 }
 
-pub(crate) async fn patch(
+async fn patch(
     conn: &mut AnyConnection,
     run: RunName,
     patch: RunPatch,
@@ -404,7 +426,7 @@ async fn archived_at(
 
 /// Deletes an archived run: its name is free, and nothing finds it any more. Its chunks' rows stay, as audits of
 /// them say how far their contributors are trusted; the rest is removed by [`remove_deleted`].
-pub(crate) async fn delete(
+async fn delete(
     conn: &mut AnyConnection,
     run: RunName,
     actor: String,
@@ -457,37 +479,6 @@ const REMOVED: [&str; 9] = [
      WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
     "DELETE FROM run_keys WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
 ];
-
-/// Removes some of what deleted runs have left, and tells how many rows.
-pub(crate) async fn remove_deleted(conn: &mut AnyConnection) -> Result<u64> {
-    let mut removed = 0;
-    for statement in REMOVED {
-        let done = sqlx::query(statement).execute(&mut *conn).await?;
-        removed += done.rows_affected();
-    }
-    Ok(removed)
-}
-
-pub(crate) async fn intake(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    since: Timestamp,
-) -> Result<Intake> {
-    let (chunks, games, positions): (i64, i64, i64) = sqlx::query_as(
-        "SELECT count(*), CAST(coalesce(sum(games), 0) AS BIGINT),
-           CAST(coalesce(sum(positions), 0) AS BIGINT)
-         FROM chunks WHERE run_id = $1 AND accepted_at >= $2",
-    )
-    .bind(id_of(conn, run).await?)
-    .bind(since.as_millisecond())
-    .fetch_one(conn)
-    .await?;
-    Ok(Intake {
-        chunks: to_count(chunks),
-        games: to_count(games),
-        positions: to_count(positions),
-    })
-}
 
 /// Match games that make ratings stale at once.
 pub(crate) const STALE: i64 = 1 << 20;

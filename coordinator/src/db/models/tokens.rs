@@ -25,14 +25,20 @@ impl Ledger {
     ) -> Result<()> {
         let (user, actor) = (user.to_owned(), actor.to_owned());
         self.write("tokens", move |conn| {
-            Box::pin(add(conn, user, token, actor, now))
+            Box::pin(async move {
+                let user = users::id_of(conn, &user).await?;
+                enter(conn, user, &token, &actor, now).await.map(drop)
+            })
         })
         .await
     }
 
     /// The tokens of a user, as [`tokens_of`](Self::tokens_of) gives them.
     pub async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
-        read!(self.readers, "tokens", |conn| of_name(conn, user))
+        read!(self.readers, "tokens", |conn| async {
+            let user = users::id_of(conn, user).await?;
+            of_user(conn, user).await
+        })
     }
 
     /// The tokens of a user by number, valid ones first and of these the newest, then revoked ones:
@@ -43,12 +49,35 @@ impl Ledger {
 
     /// One token of a user, also a revoked one.
     pub async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>> {
-        read!(self.readers, "tokens", |conn| one(conn, user, token))
+        read!(self.readers, "tokens", |conn| async {
+            let row: Option<TokenRow> = sqlx::query_as(
+                "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
+                 FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.id = $1 AND t.user_id = $2",
+            )
+            .bind(token)
+            .bind(user.0)
+            .fetch_optional(conn)
+            .await?;
+            row.map(TokenRow::into_info).transpose()
+        })
     }
 
     /// How many tokens of a user are valid, and how many were made after a moment.
     pub async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts> {
-        read!(self.readers, "tokens", |conn| counts(conn, user, since))
+        read!(self.readers, "tokens", |conn| async {
+            let (valid, made): (i64, i64) = sqlx::query_as(
+                "SELECT (SELECT count(*) FROM tokens WHERE user_id = $1 AND revoked_at IS NULL),
+                   (SELECT count(*) FROM tokens WHERE user_id = $1 AND created_at > $2)",
+            )
+            .bind(user.0)
+            .bind(since.as_millisecond())
+            .fetch_one(conn)
+            .await?;
+            Ok(TokenCounts {
+                valid: to_count(valid),
+                made: to_count(made),
+            })
+        })
     }
 
     /// Gives the user of a token another one; answers with its number.
@@ -64,8 +93,13 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<i64> {
         let by = by.clone();
-        self.write("tokens", move |conn| Box::pin(issue(conn, by, token, now)))
-            .await
+        self.write("tokens", move |conn| {
+            Box::pin(async move {
+                must_be_good(conn, &by).await?;
+                enter(conn, by.user.0, &token, &by.name, now).await
+            })
+        })
+        .await
     }
 
     /// Changes a token of the user of another token, or that one itself, for a new one; answers with
@@ -84,7 +118,10 @@ impl Ledger {
         let by = by.clone();
         let changed = self
             .write("tokens", move |conn| {
-                Box::pin(change(conn, by, old, new, now))
+                Box::pin(async move {
+                    must_be_good(conn, &by).await?;
+                    rotate(conn, old, new, by.name, now).await
+                })
             })
             .await;
         self.principals.forget();
@@ -123,19 +160,18 @@ impl Ledger {
 
     /// Notes that a token is used now.
     pub async fn note_use(&self, token: i64, now: Timestamp) -> Result<()> {
-        self.write("tokens", move |conn| Box::pin(note_use(conn, token, now)))
-            .await
+        self.write("tokens", move |conn| {
+            Box::pin(async move {
+                sqlx::query("UPDATE tokens SET used_at = $2 WHERE id = $1")
+                    .bind(token)
+                    .bind(now.as_millisecond())
+                    .execute(conn)
+                    .await?;
+                Ok(())
+            })
+        })
+        .await
     }
-}
-
-/// Notes that a token is used now.
-pub(crate) async fn note_use(conn: &mut AnyConnection, token: i64, now: Timestamp) -> Result<()> {
-    sqlx::query("UPDATE tokens SET used_at = $2 WHERE id = $1")
-        .bind(token)
-        .bind(now.as_millisecond())
-        .execute(conn)
-        .await?;
-    Ok(())
 }
 
 fn scope_names(scopes: &[Scope]) -> String {
@@ -151,28 +187,6 @@ pub(crate) fn parse_scopes(names: &str) -> Result<Vec<Scope>> {
         .split_whitespace()
         .map(|name| parse("scope", name))
         .collect()
-}
-
-pub(crate) async fn add(
-    conn: &mut AnyConnection,
-    user: String,
-    token: TokenDraft,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
-    let user = users::id_of(conn, &user).await?;
-    enter(conn, user, &token, &actor, now).await.map(drop)
-}
-
-/// Gives the user of a token another one.
-pub(crate) async fn issue(
-    conn: &mut AnyConnection,
-    by: Principal,
-    token: TokenDraft,
-    now: Timestamp,
-) -> Result<i64> {
-    must_be_good(conn, &by).await?;
-    enter(conn, by.user.0, &token, &by.name, now).await
 }
 
 async fn enter(
@@ -277,12 +291,7 @@ impl TokenRow {
     }
 }
 
-pub(crate) async fn of_name(conn: &mut AnyConnection, user: &str) -> Result<Vec<TokenInfo>> {
-    let user = users::id_of(conn, user).await?;
-    of_user(conn, user).await
-}
-
-pub(crate) async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<TokenInfo>> {
+async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<TokenInfo>> {
     let rows: Vec<TokenRow> = sqlx::query_as(
         "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
          FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.user_id = $1
@@ -295,48 +304,8 @@ pub(crate) async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<T
     rows.into_iter().map(TokenRow::into_info).collect()
 }
 
-pub(crate) async fn one(
-    conn: &mut AnyConnection,
-    user: UserId,
-    token: i64,
-) -> Result<Option<TokenInfo>> {
-    let row: Option<TokenRow> = sqlx::query_as(
-        "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
-         FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.id = $1 AND t.user_id = $2",
-    )
-    .bind(token)
-    .bind(user.0)
-    .fetch_optional(conn)
-    .await?;
-    row.map(TokenRow::into_info).transpose()
-}
-
-pub(crate) async fn counts(
-    conn: &mut AnyConnection,
-    user: UserId,
-    since: Timestamp,
-) -> Result<TokenCounts> {
-    let (valid, made): (i64, i64) = sqlx::query_as(
-        "SELECT (SELECT count(*) FROM tokens WHERE user_id = $1 AND revoked_at IS NULL),
-           (SELECT count(*) FROM tokens WHERE user_id = $1 AND created_at > $2)",
-    )
-    .bind(user.0)
-    .bind(since.as_millisecond())
-    .fetch_one(conn)
-    .await?;
-    Ok(TokenCounts {
-        valid: to_count(valid),
-        made: to_count(made),
-    })
-}
-
 /// Revokes a token. It is noted in the operator log unless its owner does it and it may do no more than contribute.
-pub(crate) async fn revoke(
-    conn: &mut AnyConnection,
-    token: i64,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
+async fn revoke(conn: &mut AnyConnection, token: i64, actor: String, now: Timestamp) -> Result<()> {
     let revoked: Option<(i64, String)> = sqlx::query_as(
         "UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1
          RETURNING user_id, scopes",
@@ -374,19 +343,7 @@ pub(crate) async fn may_audit(conn: &mut AnyConnection, user: UserId) -> Result<
     Ok(tokens > 0)
 }
 
-/// Changes a token for a new one because its user's token asks for that.
-pub(crate) async fn change(
-    conn: &mut AnyConnection,
-    by: Principal,
-    old: i64,
-    new: TokenDraft,
-    now: Timestamp,
-) -> Result<i64> {
-    must_be_good(conn, &by).await?;
-    rotate(conn, old, new, by.name, now).await
-}
-
-pub(crate) async fn rotate(
+async fn rotate(
     conn: &mut AnyConnection,
     old: i64,
     new: TokenDraft,

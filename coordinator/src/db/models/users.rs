@@ -29,7 +29,16 @@ impl Ledger {
         let (user, actor) = (user.to_owned(), actor.to_owned());
         let changed = self
             .write("users", move |conn| {
-                Box::pin(self::change(conn, user, change, actor, now))
+                Box::pin(async move {
+                    let id = id_of(conn, &user).await?;
+                    if let Some(standing) = change.standing {
+                        set_standing(conn, (id, &user), standing, &actor, now).await?;
+                    }
+                    if let Some(name) = change.name {
+                        rename(conn, id, name, &actor, now).await?;
+                    }
+                    Ok(())
+                })
             })
             .await;
         self.principals.forget();
@@ -84,24 +93,6 @@ pub(crate) async fn name_of(conn: &mut AnyConnection, user: i64) -> Result<Strin
         .fetch_one(conn)
         .await?;
     Ok(name)
-}
-
-/// Changes what is given of a user.
-pub(crate) async fn change(
-    conn: &mut AnyConnection,
-    user: String,
-    change: UserChange,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
-    let id = id_of(conn, &user).await?;
-    if let Some(standing) = change.standing {
-        set_standing(conn, (id, &user), standing, &actor, now).await?;
-    }
-    if let Some(name) = change.name {
-        rename(conn, id, name, &actor, now).await?;
-    }
-    Ok(())
 }
 
 async fn set_standing(
@@ -185,7 +176,7 @@ const ACTORS: [&str; 3] = [
 ];
 
 /// Deletes a user: games and what follows from them stay, by number.
-pub(crate) async fn delete(
+async fn delete(
     conn: &mut AnyConnection,
     user: String,
     actor: String,
@@ -250,7 +241,7 @@ struct UserRow {
     used_at: Option<i64>,
 }
 
-pub(crate) async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
+async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
     let rows: Vec<UserRow> = sqlx::query_as(concat!(
         "SELECT u.name, u.created_at, CAST(u.blocked AS BIGINT) AS blocked,
            ",

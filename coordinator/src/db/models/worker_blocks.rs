@@ -71,7 +71,7 @@ pub(crate) async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<W
 }
 
 /// Blocks a worker that the contributor has; of one that is blocked already the reason changes.
-pub(crate) async fn block(
+async fn block(
     conn: &mut AnyConnection,
     user: String,
     block: WorkerBlock,
@@ -109,7 +109,7 @@ pub(crate) async fn block(
 }
 
 /// Ends a worker's block.
-pub(crate) async fn unblock(
+async fn unblock(
     conn: &mut AnyConnection,
     user: String,
     worker: String,

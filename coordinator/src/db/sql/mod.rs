@@ -14,8 +14,9 @@ pub(super) mod dialect;
 pub(super) mod ledger;
 pub(super) mod load;
 pub(super) mod rows;
+pub(super) mod savepoints;
 pub(super) mod statement;
-pub(super) mod transactions;
+
 pub(super) mod writer;
 
 pub use connect::{Found, ledger_file};

@@ -284,7 +284,7 @@ async fn waits_for_auditor(
 
 /// Open audits that have waited for an auditor of the operator's for long enough, that nobody makes, and that what was
 /// said of them decides.
-pub(crate) async fn overdue(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
+async fn overdue(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
     let audits: Vec<i64> = sqlx::query_scalar(concat!(
         "SELECT a.id FROM audits a LEFT JOIN jobs h ON h.id = a.job_id
          WHERE a.state = 'open' AND a.opened_at <= $1
@@ -312,7 +312,7 @@ pub(crate) async fn overdue(conn: &mut AnyConnection, now: Timestamp) -> Result<
 
 /// Decides an overdue audit, if it is still open and no other was decided since the last chunk came: those that decide
 /// tell in which order.
-pub(crate) async fn decide_overdue(
+async fn decide_overdue(
     conn: &mut AnyConnection,
     audit: i64,
     now: Timestamp,

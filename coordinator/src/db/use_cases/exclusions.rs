@@ -253,12 +253,7 @@ struct HoldRecord {
     at: i64,
 }
 
-pub(crate) async fn page(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    after: i64,
-    limit: u32,
-) -> Result<HoldPage> {
+async fn page(conn: &mut AnyConnection, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
     let rows: Vec<HoldRecord> = sqlx::query_as(
         "SELECT h.id, c.hash, h.chunk, h.held, h.reason, h.at FROM holds h
          JOIN chunks c ON c.sequence = h.chunk
@@ -289,7 +284,7 @@ pub(crate) async fn page(
 }
 
 /// An operator's order on one chunk.
-pub(crate) async fn hold_chunk(
+async fn hold_chunk(
     conn: &mut AnyConnection,
     chunk: ContentHash,
     order: HoldOrder,

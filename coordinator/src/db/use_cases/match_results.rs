@@ -94,11 +94,7 @@ pub(crate) async fn settle_gate_of(
 }
 
 /// Ends a gate whose end has waited for audits, if it waits no more.
-pub(crate) async fn settle_gate(
-    conn: &mut AnyConnection,
-    id: i64,
-    now: Timestamp,
-) -> Result<HoldEffects> {
+async fn settle_gate(conn: &mut AnyConnection, id: i64, now: Timestamp) -> Result<HoldEffects> {
     let m = matches::load(conn, MatchId(id)).await?;
     if m.status != MatchStatus::Open || end_of(conn, &m, 0, now).await?.is_none() {
         return Ok(HoldEffects::default());
@@ -111,7 +107,7 @@ pub(crate) async fn settle_gate(
 }
 
 /// An open gate whose pairs decide it, and that waits for no audit.
-pub(crate) async fn decided_gate(conn: &mut AnyConnection, now: Timestamp) -> Result<Option<i64>> {
+async fn decided_gate(conn: &mut AnyConnection, now: Timestamp) -> Result<Option<i64>> {
     let open: Vec<i64> = sqlx::query_scalar(
         "SELECT m.id FROM matches m
          JOIN runs r ON r.id = m.run_id AND r.archived_at IS NULL AND r.deleted_at IS NULL

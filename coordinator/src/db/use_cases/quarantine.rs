@@ -40,7 +40,7 @@ impl Ledger {
 }
 
 /// Whether the last order on this contributor was a quarantine.
-pub(crate) async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
+async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
     Ok(last_order(conn, user)
         .await?
         .is_some_and(|order| order.quarantined != 0))
@@ -93,7 +93,7 @@ async fn is_held(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
 /// Carries out an operator's order on a contributor. One to clear somebody of whom nothing is held
 /// does nothing, is not noted, and has no effects. Of somebody who is cleared audits go on where the
 /// quarantine has ended them, and `chance` draws some of the chunks that came in meanwhile.
-pub(crate) async fn order_by_name(
+async fn order_by_name(
     conn: &mut AnyConnection,
     name: String,
     order: HoldOrder,

@@ -43,7 +43,7 @@ impl Ledger {
     }
 }
 
-pub(crate) async fn create(
+async fn create(
     conn: &mut AnyConnection,
     draft: UserDraft,
     actor: String,
@@ -79,7 +79,7 @@ struct Terms {
 }
 
 /// Creates a user by an invitation.
-pub(crate) async fn redeem(
+async fn redeem(
     conn: &mut AnyConnection,
     user: UserDraft,
     invitation: TokenHash,

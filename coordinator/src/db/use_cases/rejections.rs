@@ -33,7 +33,7 @@ impl Ledger {
 }
 
 /// Rejects a candidate; its gate match ends if it is open, and the next candidate's begins.
-pub(crate) async fn reject(
+async fn reject(
     conn: &mut AnyConnection,
     run: RunName,
     rejection: Rejection,

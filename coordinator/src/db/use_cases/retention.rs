@@ -17,8 +17,24 @@ impl Ledger {
     /// Removes some of the workers that were not heard since `before`, and tells how many: 0 if there
     /// are no more. Of each contributor the one that was heard last stays.
     pub async fn forget_workers(&self, before: Timestamp) -> Result<u64> {
-        self.write("forgotten", move |conn| Box::pin(workers(conn, before)))
-            .await
+        self.write("forgotten", move |conn| {
+            Box::pin(async move {
+                // Who was heard last of a contributor stays: it is when the contributor was.
+                let done = sqlx::query(
+                    "DELETE FROM workers WHERE (user_id, name) IN (
+                       SELECT w.user_id, w.name FROM workers w JOIN (
+                         SELECT user_id, max(last_seen) AS heard FROM workers GROUP BY user_id
+                       ) AS newest ON newest.user_id = w.user_id
+                       WHERE w.last_seen < $1 AND w.last_seen < newest.heard LIMIT $2)",
+                )
+                .bind(before.as_millisecond())
+                .bind(WORKERS)
+                .execute(conn)
+                .await?;
+                Ok(done.rows_affected())
+            })
+        })
+        .await
     }
 
     /// Looks at some jobs whose leases ended before a moment and of which nothing came, from a place
@@ -35,7 +51,7 @@ impl Ledger {
 
 /// Looks at some of the jobs without games whose leases ended before a moment, the first after a
 /// place, and removes those to which nothing refers: a match still names who has its pairs.
-pub(crate) async fn jobs(
+async fn jobs(
     conn: &mut AnyConnection,
     before: Timestamp,
     after: Option<JobCursor>,
@@ -69,20 +85,4 @@ pub(crate) async fn jobs(
         removed,
         last: last.map(|(id, ended)| JobCursor { ended, id }),
     })
-}
-
-/// Removes some of the workers that were not heard since a moment, and tells how many. Who was heard
-/// last of a contributor stays: it is when the contributor was.
-pub(crate) async fn workers(conn: &mut AnyConnection, before: Timestamp) -> Result<u64> {
-    let done = sqlx::query(
-        "DELETE FROM workers WHERE (user_id, name) IN (SELECT w.user_id, w.name FROM workers w
-           JOIN (SELECT user_id, max(last_seen) AS heard FROM workers GROUP BY user_id) AS newest
-             ON newest.user_id = w.user_id
-           WHERE w.last_seen < $1 AND w.last_seen < newest.heard LIMIT $2)",
-    )
-    .bind(before.as_millisecond())
-    .bind(WORKERS)
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected())
 }

@@ -33,7 +33,7 @@ impl Ledger {
 
 /// Demotes what was promoted after a network and makes that best, if best is still what it was taken
 /// for.
-pub(crate) async fn roll_back(
+async fn roll_back(
     conn: &mut AnyConnection,
     run: RunName,
     rollback: Rollback,

@@ -19,7 +19,10 @@ const HELD: i64 = 20;
 impl Ledger {
     /// What audits have shown of a contributor.
     pub async fn trust(&self, user: &str) -> Result<TrustInfo> {
-        read!(self.readers, "standings", |conn| of_name(conn, user))
+        read!(self.readers, "standings", |conn| async {
+            let user = UserId(users::id_of(conn, user).await?);
+            of(conn, user).await
+        })
     }
 
     /// The same of all who have sent something, with who stands out and how many games did not come:
@@ -29,15 +32,9 @@ impl Ledger {
     }
 }
 
-/// What audits have shown of the contributor of this name.
-pub(crate) async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<TrustInfo> {
-    let user = UserId(users::id_of(conn, name).await?);
-    of(conn, user).await
-}
-
 /// Contributors with what was found of them: those with held chunks first, then those who drift,
 /// then those who failed audits, then the rest by name.
-pub(crate) async fn worst(
+async fn worst(
     conn: &mut AnyConnection,
     limit: u32,
     now: Timestamp,

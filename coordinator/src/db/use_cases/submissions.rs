@@ -21,9 +21,14 @@ impl Ledger {
     /// Refuses a network for which a run has no room, as too many of its candidates are not decided
     /// yet. There is room for one that the run has.
     pub async fn must_have_room(&self, run: &RunName, network: &ContentHash) -> Result<()> {
-        read!(self.readers, "networks", |conn| must_have_room(
-            conn, run, network
-        ))
+        read!(self.readers, "networks", |conn| async {
+            let run = runs::load(conn, run).await?;
+            let known = existing(conn, run.id, network).await?.is_some();
+            if known || run.params.gate == GateRule::None {
+                return Ok(());
+            }
+            limit_candidates(conn, &run).await
+        })
     }
 
     /// Enters a network: the first becomes best, a later one opens its gate match, waits for the
@@ -48,7 +53,7 @@ impl Ledger {
 
 /// Enters a network, unless the run has it: as the first, as an anchor, as a candidate for a gate, or
 /// as best where the run has no gate.
-pub(crate) async fn submit(
+async fn submit(
     conn: &mut AnyConnection,
     draft: NetworkDraft,
     now: Timestamp,
@@ -126,20 +131,6 @@ fn initial_status(run: &Run, anchor: Option<&AnchorDraft>) -> Result<NetworkStat
     }
 }
 
-/// Refuses a network that would be a candidate too many.
-pub(crate) async fn must_have_room(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    network: &ContentHash,
-) -> Result<()> {
-    let run = runs::load(conn, run).await?;
-    let known = existing(conn, run.id, network).await?.is_some();
-    if known || run.params.gate == GateRule::None {
-        return Ok(());
-    }
-    limit_candidates(conn, &run).await
-}
-
 async fn limit_candidates(conn: &mut AnyConnection, run: &Run) -> Result<()> {
     let undecided: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM networks WHERE run_id = $1 AND status = 'candidate'",
@@ -214,7 +205,7 @@ async fn insert(
 }
 
 /// Enters an export. A network has one in each format, the first.
-pub(crate) async fn add_export(
+async fn add_export(
     conn: &mut AnyConnection,
     draft: ExportDraft,
     now: Timestamp,

@@ -55,7 +55,13 @@ impl Ledger {
 
     /// One game.
     pub async fn game(&self, id: GameId) -> Result<GameInfo> {
-        read!(self.readers, "games", |conn| one(conn, id))
+        read!(self.readers, "games", |conn| async {
+            let mut query = Statement::new(SELECT);
+            query.push("WHERE g.id = ").bind(id.0)?;
+            let row: Option<GameRow> = query.fetch_optional(conn).await?;
+            row.ok_or_else(|| DbError::NotFound(format!("game number {id}")))?
+                .into_info()
+        })
     }
 
     /// The games before and after one, of its match or else of its run and kind.
@@ -310,10 +316,7 @@ const SELECT: &str = "SELECT g.id, r.name AS run, g.kind, g.white, g.black, g.ma
        JOIN users u ON u.id = c.user_id ";
 
 /// The games before and after one, of its match or else of its run and kind.
-pub(crate) async fn beside(
-    conn: &mut AnyConnection,
-    game: &GameInfo,
-) -> Result<[Option<GameId>; 2]> {
+async fn beside(conn: &mut AnyConnection, game: &GameInfo) -> Result<[Option<GameId>; 2]> {
     let run = runs::id_of(conn, &game.run).await?;
     let mut found = [None; 2];
     for (place, (end, side)) in [("max", "<"), ("min", ">")].into_iter().enumerate() {
@@ -332,12 +335,4 @@ pub(crate) async fn beside(
         found[place] = id.map(GameId);
     }
     Ok(found)
-}
-
-pub(crate) async fn one(conn: &mut AnyConnection, id: GameId) -> Result<GameInfo> {
-    let mut query = Statement::new(SELECT);
-    query.push("WHERE g.id = ").bind(id.0)?;
-    let row: Option<GameRow> = query.fetch_optional(conn).await?;
-    row.ok_or_else(|| DbError::NotFound(format!("game number {id}")))?
-        .into_info()
 }

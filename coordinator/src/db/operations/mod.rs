@@ -1,4 +1,0 @@
-//! What the ledger can be asked, by subject.
-
-mod accounts;
-mod games;
