@@ -138,9 +138,10 @@ impl Unpacker {
     }
 }
 
-/// So many positions a GPU computes for so many of a batch: at most a thirty-second more, or seven. cuDNN plans every
-/// convolution anew for each size of a batch, on each thread, which can take longer than to compute it, and libtorch
-/// keeps the plans, of some 200 KB each. Batches in play differ in size from one to the next.
+/// Rounds the size of a batch up to one of a few usual sizes: at most 1/32 larger, or 7 positions for small batches.
+///
+/// cuDNN plans every convolution anew for each size of a batch and for each thread. That can take longer than the
+/// computation, and libtorch keeps each plan, of some 200 KB. In play, each batch differs in size from the one before.
 fn usual_size(positions: usize) -> usize {
     let step = (positions.next_power_of_two() / 64).max(8);
     positions.next_multiple_of(step)

@@ -212,7 +212,7 @@ impl Engine {
         Ok(Answer { best, info })
     }
 
-    /// Asks the engine to quit and waits for its end, which it is given if it does not come.
+    /// Sends `quit`, waits for the engine to end, and kills it if it still runs then.
     pub fn quit(mut self) {
         self.shut();
     }
