@@ -68,7 +68,9 @@ fn every_field_of_the_schema_is_in_the_table_of_what_is_checked() {
     assert_eq!(set, fields);
     assert_eq!(set.len(), named.len(), "a field has one row: {named:?}");
     for (names, checked) in rows {
-        let by = ["verification", "audit"].iter().any(|by| checked.starts_with(by));
+        let by = ["verification", "audit"]
+            .iter()
+            .any(|by| checked.starts_with(by));
         assert!(by, "{names:?}: {checked}");
     }
 }
