@@ -90,12 +90,13 @@ fn visit(nodes: &mut Vec<Node>, rng: &mut ChaCha8Rng) {
     }
 }
 
+/// UCT's value of a position that was visited before: its mean, and more the fewer of its parent's visits were its own.
+fn uct(node: &Node, parent_visits: f64) -> f64 {
+    node.points / node.visits + EXPLORATION * (parent_visits.ln() / node.visits).sqrt()
+}
+
 fn select(nodes: &[Node], parent: usize) -> usize {
-    let log = nodes[parent].visits.ln();
-    let value = |place: usize| {
-        let node = &nodes[place];
-        node.points / node.visits + EXPLORATION * (log / node.visits).sqrt()
-    };
+    let value = |place: usize| uct(&nodes[place], nodes[parent].visits);
     let children = nodes[parent].children.iter().map(|(_, child)| *child);
     children
         .max_by(|a, b| value(*a).total_cmp(&value(*b)))
@@ -139,6 +140,27 @@ mod tests {
             "any legal move without playouts"
         );
         assert_eq!(best(&game("7k/5K2/6Q1/8/8/8/8/8 b - - 0 1"), 10, 1), None);
+    }
+
+    #[test]
+    fn uct_is_as_counted_by_hand_and_chooses() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut node = |points, visits| Node {
+            points,
+            visits,
+            ..Node::new(Chess::default(), &mut rng)
+        };
+        let mut nodes = vec![node(0.0, 10.0), node(3.0, 4.0), node(1.0, 2.0)];
+        let m = nodes[0].untried[0];
+        nodes[0].children = vec![(m, 1), (m, 2)];
+        // 3/4 + sqrt(2 * 2.302585 / 4); 1/2 + sqrt(2 * 2.302585 / 2).
+        for (place, expected) in [(1, 1.822_980), (2, 2.017_427)] {
+            let found = uct(&nodes[place], 10.0);
+            assert!((found - expected).abs() < 1e-5, "{place}: {found}");
+        }
+        assert_eq!(select(&nodes, 0), 2, "few visits");
+        nodes[0].visits = 2.0;
+        assert_eq!(select(&nodes, 0), 1, "a better mean");
     }
 
     #[test]

@@ -203,6 +203,8 @@ impl ValueSearch {
 
 #[cfg(test)]
 mod tests {
+    use shakmaty::Color;
+
     use super::super::naive;
     use super::*;
 
@@ -242,6 +244,27 @@ mod tests {
         let black = "4k3/3q4/8/8/8/3P4/2P5/4K3 b - - 0 1";
         assert_eq!(plays(black, 1), "Qd7xd3");
         assert_ne!(plays(black, 12), "Qd7xd3");
+    }
+
+    /// After the likeliest move either another first move or a reply to the first one's answer may come next. By values less
+    /// their mean it is the reply's, which is bad for its mover; by values as they are it is the other first move.
+    #[test]
+    fn values_count_less_the_mean_of_the_roots_moves() {
+        let game = GameHistory::from_fen("k7/7p/8/8/8/8/8/K7 w - - 0 1").unwrap();
+        let mut to_move = Vec::new();
+        let mut predict = |games: &[&GameHistory]| {
+            to_move.push(games[0].turn());
+            let mut values = vec![6.0; games.len()];
+            if to_move.len() == 1 {
+                // Of three moves, so that the mean is 8.
+                assert_eq!(games.len(), 3);
+                values[0] = 12.0;
+            }
+            values
+        };
+        search(&game, 2, &mut predict);
+        // -0.3 / 3 for the other first moves, and -0.09 * 3 for answers to the first one; with 6 for 6 - 8, -2.1 and -0.01.
+        assert_eq!(to_move, [Color::Black, Color::White, Color::Black]);
     }
 
     #[test]

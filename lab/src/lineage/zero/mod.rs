@@ -180,9 +180,55 @@ mod tests {
             assert!(searches.iter().all(|search| !search.solver));
         }
         assert_eq!(System::from_name("dqn"), None);
-        assert_eq!(System::DeltaZero.training(0.001).batch_size, 256);
-        let puct = System::Thesis.search().puct;
-        assert_eq!((puct.c_base, puct.c_init), (20_000.0, 2.0));
+    }
+
+    #[test]
+    fn constants_are_as_published() {
+        for (system, batch, [c_base, c_init], [alpha, epsilon], [start, end], plies, threshold) in [
+            (
+                System::DeltaZero,
+                256,
+                [4.0, 1.0],
+                [0.15, 0.1],
+                [0.175, 0.0],
+                10,
+                Some(-0.85),
+            ),
+            (
+                System::Thesis,
+                64,
+                [20_000.0, 2.0],
+                [0.3, 0.25],
+                [1.0, 1.0],
+                0,
+                None,
+            ),
+        ] {
+            assert_eq!(system.training(0.001).batch_size, batch);
+            let play = system.selfplay(100, 200);
+            let puzzles = system.puzzles(100);
+            let fpu = Fpu::Absolute { value: 0.0 };
+            for search in [&play.search, &puzzles.search, &system.search()] {
+                assert_eq!(
+                    search.puct,
+                    PuctParams {
+                        c_base,
+                        c_init,
+                        fpu
+                    }
+                );
+            }
+            for search in [play.search, puzzles.search] {
+                assert_eq!(search.noise, Some(Noise { alpha, epsilon }));
+            }
+            assert_eq!(play.temperature, Temperature { start, end, plies });
+            assert_eq!(play.resign.map(|resign| resign.threshold), threshold);
+            assert_eq!(puzzles.ply_limit, 4);
+        }
+        let judged = System::DeltaZero.selfplay(100, 200).adjudication.unwrap();
+        assert_eq!((judged.win_value, judged.plies), (0.5, 8));
+        assert_eq!(judged.engine.unwrap().centipawns, 200);
+        assert_eq!(System::Thesis.selfplay(100, 200).adjudication, None);
     }
 
     #[test]
