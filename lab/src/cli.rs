@@ -21,7 +21,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Let two networks, or agents as `ladder` names them, play a match.
+    /// Let two networks, agents or anchors, as `ladder` names them, play a match.
     Match(matches::MatchArgs),
     /// Let a network play opponents that everyone knows: a random mover, alpha-beta, Stockfish.
     Ladder(ladder::LadderArgs),

@@ -56,7 +56,7 @@ pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyho
         anchors: anchors.collect::<anyhow::Result<_>>()?,
         threads: device.playing_threads(args.games.games),
     };
-    ladder::execute(&args.games, &plan, &field, screen, shutdown)
+    ladder::execute(&args.games, &plan, &field, screen, shutdown).map(drop)
 }
 
 #[cfg(test)]

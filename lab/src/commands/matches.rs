@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use rookery_analysis::Device;
+use rookery_analysis::arena::report;
 use rookery_analysis::ladder::PlayerFactory;
 use rookery_analysis::matches::ladder::{self, Field, LadderGames};
 use rookery_analysis::matches::networks;
 use rookery_cli::{Screen, Shutdown};
+use rookery_common::output;
 use rookery_common::params::SearchParams;
 
 use super::flags::DeviceArgs;
-use crate::lineage::Agent;
+use super::opponent::Opponent;
 
-/// Flags of `match`. Each player is a network or an agent, as in `ladder`.
+/// Flags of `match`. Each player is a network, an agent or an anchor, as in `ladder`.
 #[derive(Debug, clap::Args)]
 pub struct MatchArgs {
     /// What is played.
@@ -30,21 +32,21 @@ pub struct MatchArgs {
 /// If the PGN file is there already, a file cannot be read or written, or a network cannot be computed.
 pub fn execute(args: &MatchArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<()> {
     let players = [&args.games.first, &args.games.second];
-    let agents = players.map(|path| path.to_str().and_then(Agent::parse).transpose());
-    let [first, second] = agents.map(|agent| agent.map_err(anyhow::Error::msg));
+    let named = players.map(|path| path.to_str().and_then(Opponent::parse_named).transpose());
+    let [first, second] = named.map(|player| player.map_err(anyhow::Error::msg));
     match (first?, second?) {
         (None, None) => {
             let open = |weights: &_| args.device.open_for(weights);
             networks::execute(&args.games, open, screen, shutdown)
         }
-        (first, second) => agents_match(args, [first, second], screen, shutdown),
+        (first, second) => named_match(args, [first, second], screen, shutdown),
     }
 }
 
-/// A match with an agent is a ladder with one opponent.
-fn agents_match(
+/// A match with an agent or an anchor is a ladder with one opponent.
+fn named_match(
     args: &MatchArgs,
-    [first, second]: [Option<Agent>; 2],
+    [first, second]: [Option<Opponent>; 2],
     screen: &Screen,
     shutdown: &Shutdown,
 ) -> anyhow::Result<()> {
@@ -65,17 +67,24 @@ fn agents_match(
         anchors: vec![player(second, &games.second, search, &device)?],
         threads: device.playing_threads(games.games),
     };
-    ladder::execute(&ladder, &plan, &field, screen, shutdown)
+    let standings = ladder::execute(&ladder, &plan, &field, screen, shutdown)?;
+    match standings.first() {
+        Some(standing) if !games.play.json => {
+            let table = report::table(&field.challenger.name, standing);
+            output::print_line(table.trim_end())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn player(
-    agent: Option<Agent>,
+    named: Option<Opponent>,
     path: &Path,
     search: &SearchParams,
     device: &Device,
 ) -> anyhow::Result<PlayerFactory> {
-    match agent {
-        Some(agent) => agent.factory(device),
+    match named {
+        Some(player) => player.factory(device),
         None => PlayerFactory::network(path, (search.clone(), search.visits), device),
     }
 }
@@ -85,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_play_a_match_and_a_wrong_name_is_refused() {
+    fn agents_and_anchors_play_a_match_and_a_wrong_name_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let play = |players: &str| {
             let line = format!(
@@ -97,7 +106,17 @@ mod tests {
         play("minimax:1 mcts:2").unwrap();
         let games = std::fs::read_to_string(dir.path().join("games.pgn")).unwrap();
         assert_eq!(games.matches("\"minimax:1\"").count(), 2, "{games}");
-        let error = play("minimax:1 thesis:").unwrap_err().to_string();
-        assert!(error.contains("thesis:FILE"), "{error}");
+        play("alphabeta:1 random").unwrap();
+        let games = std::fs::read_to_string(dir.path().join("games.pgn")).unwrap();
+        assert_eq!(games.matches("\"alphabeta:1\"").count(), 2, "{games}");
+        for (players, expected) in [
+            ("minimax:1 thesis:", "thesis:FILE"),
+            ("alphabeta:99 random", "alphabeta"),
+            ("stockfish random", "stockfish:ELO"),
+            ("random.safetensors random", "random.safetensors"),
+        ] {
+            let error = format!("{:#}", play(players).unwrap_err());
+            assert!(error.contains(expected), "{error}");
+        }
     }
 }

@@ -9,6 +9,9 @@ use rookery_analysis::ladder::{Anchor, PlayerFactory};
 
 use crate::lineage::Agent;
 
+/// How the names of anchors begin that are no networks.
+const ANCHORS: [&str; 4] = ["random", "alphabeta", "stockfish", "uci"];
+
 /// An opponent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Opponent {
@@ -40,6 +43,20 @@ impl fmt::Display for Opponent {
 }
 
 impl Opponent {
+    /// Reads an agent or an anchor, if the text begins as one; none for the file of a network.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn parse_named(text: &str) -> Option<Result<Self, String>> {
+        if let Some(agent) = Agent::parse(text) {
+            return Some(agent.map(Self::Agent));
+        }
+        let kind = text.split(':').next();
+        let is_anchor = kind.is_some_and(|kind| ANCHORS.contains(&kind));
+        is_anchor.then(|| text.parse())
+    }
+
     /// What makes players of it.
     ///
     /// # Errors

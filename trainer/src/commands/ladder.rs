@@ -45,5 +45,5 @@ pub fn execute(args: &LadderArgs, screen: &Screen, shutdown: &Shutdown) -> anyho
         anchors: anchors.collect::<anyhow::Result<_>>()?,
         threads: device.playing_threads(args.games.games),
     };
-    ladder::execute(&args.games, &plan, &field, screen, shutdown)
+    ladder::execute(&args.games, &plan, &field, screen, shutdown).map(drop)
 }

@@ -17,6 +17,7 @@ use rookery_common::openings::OpeningBook;
 use rookery_common::params::MatchParams;
 use rookery_common::rating::{GameScore, Pentanomial, SprtParams, SprtStatus, Tally, Verdict};
 use rookery_engine::{Evaluator, GamePool, Job, MatchGame, Planned, Work};
+use shakmaty::ByColor;
 
 /// What is played.
 #[derive(Debug, Clone)]
@@ -46,6 +47,8 @@ pub(crate) type Games = Sender<anyhow::Result<GameRecord>>;
 pub struct Standing {
     /// Results as the first network sees them.
     pub tally: Tally,
+    /// The same by the first network's colour, without pairs.
+    pub by_color: ByColor<Tally>,
     /// The sequential test, if there is one.
     pub sprt: Option<SprtStatus>,
     /// Games whose pair is not complete.
@@ -64,6 +67,7 @@ impl Standing {
         };
         let score = GameScore::of(game.end.result, candidate.into());
         self.tally.add_game(score);
+        self.by_color.get_mut(candidate.into()).add_game(score);
         if let Some(first) = self.halves.remove(&pair) {
             self.tally.pairs.add(first, score);
             self.waiting.insert(pair, (first, score));

@@ -1,8 +1,9 @@
 //! What a match has shown, for people and as JSON.
 
 use rookery_common::ids::ContentHash;
-use rookery_common::rating::Verdict;
+use rookery_common::rating::{Tally, Verdict};
 use serde_json::{Value, json};
+use shakmaty::ByColor;
 
 use super::Standing;
 
@@ -43,6 +44,25 @@ pub fn line(standing: &Standing) -> String {
     line
 }
 
+/// A table in Markdown: the results by the first player's colour.
+pub fn table(first: &str, standing: &Standing) -> String {
+    let mut table =
+        format!("| {first} has | games | wins | draws | losses |\n|---|---|---|---|---|\n");
+    let ByColor { white, black } = &standing.by_color;
+    for (name, tally) in [
+        ("White", white),
+        ("Black", black),
+        ("both", &standing.tally),
+    ] {
+        let (wins, draws, losses) = (tally.wins, tally.draws, tally.losses);
+        let games = tally.games();
+        table.push_str(&format!(
+            "| {name} | {games} | {wins} | {draws} | {losses} |\n"
+        ));
+    }
+    table
+}
+
 /// The whole standing as one object.
 pub fn json(first: &Contestant, second: &Contestant, standing: &Standing) -> Value {
     let mut object = tally(standing);
@@ -52,9 +72,11 @@ pub fn json(first: &Contestant, second: &Contestant, standing: &Standing) -> Val
     object
 }
 
-/// Games, results, pairs, score and Elo as one object.
+/// Games, results, pairs, score and Elo as one object, and the results by the first player's colour.
 pub fn tally(standing: &Standing) -> Value {
     let tally = &standing.tally;
+    let results =
+        |tally: &Tally| json!({"wins": tally.wins, "draws": tally.draws, "losses": tally.losses});
     json!({
         "games": tally.games(),
         "wins": tally.wins,
@@ -63,5 +85,7 @@ pub fn tally(standing: &Standing) -> Value {
         "pairs": tally.pairs.counts,
         "score": tally.score(),
         "elo": tally.elo(),
+        "white": results(&standing.by_color.white),
+        "black": results(&standing.by_color.black),
     })
 }

@@ -1,5 +1,7 @@
 //! Tests of matches.
 
+use rookery_common::chess::{GameEnd, GameResult, Termination};
+use rookery_common::chunk::GameStart;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::params::SearchParams;
 use rookery_engine::dummy::{HandEvaluator, UniformEvaluator};
@@ -62,6 +64,40 @@ fn both_colours_are_played_from_each_opening() {
         assert_eq!(*start, game.start);
     }
     assert_eq!(starts.len(), 6);
+}
+
+#[test]
+fn results_are_counted_by_the_first_players_colour() {
+    let plan = plan(2, None);
+    let mut standing = Standing::default();
+    for (pair, candidate, result) in [
+        (0, Side::White, GameResult::WhiteWins),
+        (0, Side::Black, GameResult::WhiteWins),
+        (1, Side::White, GameResult::Draw),
+        (1, Side::Black, GameResult::BlackWins),
+    ] {
+        let game = GameRecord {
+            index: 0,
+            kind: GameKind::Match { pair, candidate },
+            seed: Seed(1),
+            start: GameStart::default(),
+            plies: Vec::new(),
+            end: GameEnd {
+                result,
+                termination: Termination::Resignation,
+            },
+        };
+        standing.add(&game, &plan).unwrap();
+    }
+    let table = report::table("new", &standing);
+    let expected = "| new has | games | wins | draws | losses |\n|---|---|---|---|---|\n\
+                    | White | 2 | 1 | 1 | 0 |\n| Black | 2 | 1 | 0 | 1 |\n| both | 4 | 2 | 1 | 1 |\n";
+    assert_eq!(table, expected);
+    let json = report::tally(&standing);
+    assert_eq!(
+        json["black"],
+        serde_json::json!({"wins": 1, "draws": 0, "losses": 1})
+    );
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Field {
     }
 }
 
-/// Plays the matches and prints their results.
+/// Plays the matches and prints their results; how each of them went.
 ///
 /// # Errors
 ///
@@ -75,15 +75,15 @@ pub fn execute(
     field: &Field,
     screen: &Screen,
     shutdown: &Shutdown,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<Standing>> {
     let name = &field.challenger.name;
     let anchors: Vec<&str> = field.anchors.iter().map(|one| &*one.name).collect();
     check_names(&args.rating, &anchors)?;
-    let (mut pgn, mut results, mut rated) = (None, Vec::new(), Vec::new());
+    let (mut pgn, mut standings, mut rated) = (None, Vec::new(), Vec::new());
     for anchor in &field.anchors {
         let seats = field.seats(anchor, args.play.seed)?;
         // Only now that a match can begin is a file replaced.
-        if results.is_empty() {
+        if standings.is_empty() {
             pgn = args.play.create_pgn()?;
         }
         let opponent = &anchor.name;
@@ -102,7 +102,7 @@ pub fn execute(
         if let Some(elo) = rating_of(opponent, &args.rating) {
             rated.push((elo, standing.tally));
         }
-        results.push(result(opponent, &standing));
+        standings.push(standing);
         if shutdown.is_requested() {
             break;
         }
@@ -110,11 +110,13 @@ pub fn execute(
     let rating = RatedPerformance::new(&rated)?;
     if args.play.json {
         let network = json!({"name": name, "visits": args.visits});
+        let results = anchors.iter().zip(&standings);
+        let results: Vec<Value> = results.map(|(name, one)| result(name, one)).collect();
         output::print_json(&json!({"network": network, "anchors": results, "rating": rating}))?;
     } else if let Some(rating) = rating {
         output::print_line(&format!("{name}: {}", rating.line()))?;
     }
-    Ok(())
+    Ok(standings)
 }
 
 fn result(anchor: &str, standing: &Standing) -> Value {
@@ -157,6 +159,7 @@ mod tests {
             &Screen::hidden(),
             &Shutdown::default(),
         )
+        .map(drop)
     }
 
     #[test]

@@ -150,7 +150,8 @@ pub fn execute(
             first.name,
             second.name,
             report::line(&standing)
-        ))
+        ))?;
+        output::print_line(report::table(&first.name, &standing).trim_end())
     }
 }
 

@@ -25,7 +25,7 @@ use rookery_engine::{Judges, Referee};
 use super::LengthArgs;
 use crate::commands::flags::DeviceArgs;
 use crate::lineage::zero::System;
-use crate::lineage::zero::evaluation::Evaluation;
+use crate::lineage::zero::evaluation;
 use crate::lineage::zero::rounds::{Settings, Training, WarmStart};
 use crate::lineage::zero::trainer::TrainerProgram;
 
@@ -292,7 +292,8 @@ impl ZeroArgs {
             sprt: None,
             concurrency: CONCURRENCY,
         };
-        Ok(Evaluation::play(&plan, networks, device, shutdown)?.table())
+        let standing = evaluation::play(&plan, networks, device, shutdown)?;
+        Ok(evaluation::table(&standing))
     }
 }
 
