@@ -9,7 +9,7 @@ const loadFile = vi.hoisted(() => vi.fn(async () => new Uint8Array()));
 const release = vi.hoisted(() => vi.fn(async () => {}));
 /** Milliseconds on a clock that each batch moves on. */
 const clock = vi.hoisted(() => ({ now: 0, batches: [] as number[] }));
-const BATCH_TIME = 50;
+const BATCH_TIME = 25;
 
 vi.mock("../src/engine/download", () => ({ loadFile }));
 vi.mock("../src/engine/runtime", () => ({ PROCESSOR: {} }));
@@ -31,6 +31,10 @@ vi.mock("../src/engine/network", () => ({
 
 const network: NetworkFile = { address: "/file", sha256: "", bytes: 0, input: "lc0-112", policy: "lc0-1858" };
 
+/** For machines that are busy. */
+const WAIT = { timeout: 60_000 };
+vi.setConfig({ testTimeout: 2 * WAIT.timeout });
+
 /** Kinds of replies; `last` is a search's last report. */
 type Kind = Reply["kind"] | "last";
 const kindsOf = (reply: Reply): Kind[] => [reply.kind, ...(reply.kind === "report" && reply.isLast ? ["last" as const] : [])];
@@ -45,7 +49,7 @@ async function startWorker() {
   return async (request: Request, ...kinds: Kind[]): Promise<Reply> => {
     const from = replies.length;
     receive({ data: request });
-    return vi.waitUntil(() => replies.slice(from).find((reply) => kindsOf(reply).some((kind) => kinds.includes(kind))));
+    return vi.waitUntil(() => replies.slice(from).find((reply) => kindsOf(reply).some((kind) => kinds.includes(kind))), WAIT);
   };
 }
 

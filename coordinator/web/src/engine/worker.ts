@@ -3,7 +3,7 @@
 import { makeFen } from "chessops/fen";
 import { GameHistory } from "../chess/history";
 import { messageOf } from "../errors";
-import type { Budget } from "./budget";
+import { leavesFor } from "./budget";
 import { type DeviceChoice, DeviceNetwork } from "./device";
 import { loadFile } from "./download";
 import { gpuObstacle, loadGpuNetwork } from "./gpu";
@@ -13,8 +13,6 @@ import { report } from "./report";
 import { PROCESSOR } from "./runtime";
 import { Searcher } from "./searcher";
 
-/** Visits for each leaf of a batch: short searches take smaller batches, which cost less strength. */
-const VISITS_A_LEAF = 12;
 /** Milliseconds between two reports. */
 const REPORT_INTERVAL = 100;
 /** Lines of a report, and nodes of its tree. */
@@ -84,12 +82,6 @@ async function search(request: SearchRequest): Promise<void> {
   } catch (error) {
     reply({ kind: "failed", id, message: messageOf(error) });
   }
-}
-
-/** Leaves a batch for a search that makes so many evaluations a second. */
-function leavesFor({ visits, milliseconds }: Budget, evaluationsPerSecond: number): number {
-  const inTime = milliseconds === undefined ? visits : (evaluationsPerSecond * milliseconds) / 1000;
-  return Math.max(Math.floor(Math.min(visits, inTime) / VISITS_A_LEAF), 1);
 }
 
 function gameOf({ start, moves }: SearchRequest): GameHistory {
