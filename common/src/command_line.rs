@@ -175,23 +175,6 @@ pub fn read_params<T>(
     from_text(&text).with_context(|| format!("RK-0005: the parameters in {shown} are not valid"))
 }
 
-/// What a file holds that was named for a token or another secret, without the space around it.
-///
-/// # Errors
-///
-/// If it cannot be read or is empty.
-pub fn read_secret(path: &Path) -> anyhow::Result<String> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("RK-0003: cannot read the token file {shown}"))?;
-    let secret = text.trim();
-    anyhow::ensure!(
-        !secret.is_empty(),
-        "RK-0004: the token file {shown} is empty"
-    );
-    Ok(secret.to_owned())
-}
-
 /// Lets only this user read what the program creates from now on: tokens, keys and games of a ledger are among it.
 pub fn keep_files_private() {
     #[cfg(unix)]

@@ -22,7 +22,7 @@
 //!   their commands answer, and which signals end them, with the feature `command-line`;
 //! - [`memory`]: what the process has used of the machine's;
 //! - [`text`]: text that people are shown;
-//! - [`files`]: files that a crash never leaves half written;
+//! - [`files`]: files that a crash never leaves half written; [`secret`]: tokens in files;
 //! - [`unpack`], [`file_kind`]: files of text that may be compressed, and what a file is that is something else.
 
 pub mod audit;
@@ -53,6 +53,7 @@ pub mod play;
 pub mod protocol;
 pub mod puzzle;
 pub mod rating;
+pub mod secret;
 #[cfg(feature = "command-line")]
 pub mod signals;
 pub mod signing;

@@ -4,13 +4,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use rookery_analysis::evaluate;
-use rookery_backends::kernel_tuner;
+use rookery_backends::{NamedDevice, kernel_tuner};
 use rookery_engine::{DeviceChoice, Precision, fastest};
 use tokio::runtime::Runtime;
 
 use crate::cli::EvaluateArgs;
 use crate::config::{ConfigFile, resolve_data_dir};
-use crate::device_argument::Device;
 use crate::device_pool::DevicePool;
 use crate::network_argument;
 use crate::networks::Trial;
@@ -27,7 +26,8 @@ pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow:
         .or(file.device.as_deref())
         .unwrap_or("auto");
     let precision: Precision = args.precision.parse()?;
-    let device: Device<DeviceChoice> = Device::resolve(device, file)?;
+    let device: NamedDevice<DeviceChoice> = device.parse()?;
+    let device = device.with_access(&file.remote_access())?;
     let folder = resolve_data_dir(args.server.dir.clone(), file).ok();
     let backends = device.open(precision, &kernel_tuner(folder.as_deref()))?;
     let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));

@@ -16,7 +16,7 @@
 //! - [`api`], [`retry`], [`shutdown`], [`random`]: talking to the coordinator, and ending well;
 //! - [`trust`], [`networks`], [`network_argument`]: network files, fetched, checked and kept;
 //! - [`spool`]: finished games and chunks on disk;
-//! - [`device_argument`], [`device_pool`], [`machine`], [`beside`], [`tuning`], [`priority`], [`judges`], [`play`]: threads that play;
+//! - [`device_pool`], [`machine`], [`beside`], [`tuning`], [`priority`], [`judges`], [`play`]: threads that play;
 //! - [`run`]: all of it together;
 //! - [`uci`]: the engine for chess programs;
 //! - [`setup`], [`devices`], [`serve_device`], [`mod@bench`]: the remaining commands.
@@ -27,7 +27,6 @@ pub mod beside;
 pub mod cli;
 pub mod commands;
 pub mod config;
-pub mod device_argument;
 pub mod device_pool;
 pub mod devices;
 pub mod evaluate;

@@ -12,7 +12,6 @@ use tokio::runtime::Runtime;
 
 use crate::cli::{ComputeArgs, ServeDeviceArgs};
 use crate::config::{Compute, ConfigFile, resolve_data_dir};
-use crate::device_argument::device_token;
 use crate::machine::Machine;
 use crate::tuning::Tuning;
 
@@ -31,7 +30,7 @@ pub fn run(args: ServeDeviceArgs, file: &ConfigFile, runtime: &Runtime) -> anyho
     let certificate =
         ServerCertificate::of_flags(args.tls_cert.as_deref(), args.tls_key.as_deref(), &[])?;
     let options = ServerOptions {
-        token: device_token(file)?,
+        token: file.remote_access().token()?,
         certificate: certificate.clone(),
         ..ServerOptions::default()
     };

@@ -1,7 +1,8 @@
-//! Which backend a choice of a device and a precision means: Rookery's kernels for processors and for GPUs, and libtorch where
-//! the program was built with that.
+//! Which backend a choice of a device and a precision means: Rookery's kernels for processors and for GPUs, libtorch where
+//! the program was built with that, and the devices of other machines.
 
 mod data_dir;
+mod named_device;
 mod selection;
 
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use rookery_backend_gpu::{GpuAdapter, GpuBackend, adapters, driver_advice, has_n
 use rookery_engine::{Backend, BackendError, DeviceChoice, Precision};
 
 pub use data_dir::{default_data_dir, home_folder, kernel_tuner, kernels_path};
+pub use named_device::{NamedDevice, RemoteAccess};
 pub use rookery_backend_gpu::KernelTuner;
 pub use selection::DeviceSelection;
 

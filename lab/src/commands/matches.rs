@@ -91,7 +91,59 @@ fn player(
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+    use std::num::NonZeroUsize;
+    use std::sync::Arc;
+
+    use rookery_backend_cpu::CpuBackend;
+    use rookery_backend_remote::{DeviceToken, Server, ServerOptions};
+    use rookery_common::network::NetworkSpec;
+    use rookery_engine::Precision;
+    use rookery_model::Weights;
+
     use super::*;
+
+    /// The processor, offered to who knows the token.
+    fn serve(token: &str) -> Server {
+        let backend = Arc::new(CpuBackend::new(Precision::F32).unwrap());
+        let options = ServerOptions {
+            token: Some(DeviceToken::parse(token).unwrap()),
+            ..ServerOptions::default()
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Server::start(listener, backend, NonZeroUsize::MIN, options).unwrap()
+    }
+
+    #[test]
+    fn a_match_on_another_programs_device_is_the_same_as_on_the_processor() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &[u8]| std::fs::write(dir.path().join(name), text).unwrap();
+        for (name, seed) in [("a", 1), ("b", 2)] {
+            let weights = Weights::random(NetworkSpec::resnet(1, 8), seed).unwrap();
+            write(name, &weights.to_bytes().unwrap());
+        }
+        let play = |device: &str| {
+            let line = format!(
+                "match DIR/a DIR/b --games 4 --visits 8 --ply-limit 40 --threads 1 --pgn DIR/games.pgn --force {device}"
+            );
+            let args: MatchArgs = rookery_cli::testing::flags(dir.path(), &line).unwrap();
+            execute(&args, &Screen::hidden(), &Shutdown::default())?;
+            anyhow::Ok(std::fs::read_to_string(dir.path().join("games.pgn"))?)
+        };
+        let server = serve("correct horse battery");
+        let remote = format!(
+            "--device remote://{} --device-token-file DIR/token",
+            server.address()
+        );
+        write("token", b"correct horse battery\n");
+        let games = play(&remote).unwrap();
+        assert_eq!(games.matches("[Event ").count(), 4, "{games}");
+        assert!(server.statistics().positions > 0);
+        assert_eq!(games, play("--device cpu").unwrap());
+        write("token", b"wrong horse battery\n");
+        let error = format!("{:#}", play(&remote).unwrap_err());
+        assert!(error.contains("the token is wrong"), "{error}");
+    }
 
     #[test]
     fn agents_and_anchors_play_a_match_and_a_wrong_name_is_refused() {

@@ -9,9 +9,10 @@ use rookery_analysis::Device;
 use rookery_backend_torch::TorchBackend;
 use rookery_cli::{Shutdown, flags};
 use rookery_client::Token;
-use rookery_common::command_line::{read_params, read_secret};
+use rookery_common::command_line::read_params;
 use rookery_common::ids::RunName;
 use rookery_common::params::TrainingParams;
+use rookery_common::secret::read_secret;
 use rookery_engine::{DeviceChoice, Precision};
 
 use crate::api::Client;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rookery_backends::home_folder;
+use rookery_backends::{RemoteAccess, home_folder};
 use rookery_common::command_line::LogFormat;
 use rookery_common::config;
 use rookery_common::signing::RunKey;
@@ -75,6 +75,14 @@ impl ConfigFile {
     /// If a named file is missing, or an entry is not known or not valid.
     pub fn load(named: Option<&Path>) -> anyhow::Result<Self> {
         config::load(named, default_path().as_deref())
+    }
+
+    /// What is needed to use a remote device, or to offer one.
+    pub fn remote_access(&self) -> RemoteAccess {
+        RemoteAccess {
+            token_file: self.device_token_file.clone(),
+            trusted_certificates: self.device_ca.clone(),
+        }
     }
 }
 

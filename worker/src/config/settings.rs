@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use rookery_backend_gpu::MatrixChoice;
-use rookery_backends::{DeviceSelection, default_data_dir};
-use rookery_common::command_line::read_secret;
+use rookery_backends::{DeviceSelection, NamedDevice, default_data_dir};
 use rookery_common::ids::RunName;
+use rookery_common::secret::read_secret;
 use rookery_common::signing::RunKey;
 use rookery_common::text::{is_blank, printable};
 use rookery_engine::Precision;
@@ -17,7 +17,6 @@ use rookery_engine::Precision;
 use super::file::ConfigFile;
 use crate::api::{Server, Token};
 use crate::cli::{ComputeArgs, JudgeArgs, RunArgs, ServerArgs};
-use crate::device_argument::Device;
 use crate::judges::JudgeSettings;
 use crate::priority::Priority;
 
@@ -91,7 +90,7 @@ impl FromStr for PrecisionChoice {
 #[derive(Debug, Clone)]
 pub struct Compute {
     /// The devices.
-    pub devices: Device<DeviceSelection>,
+    pub devices: NamedDevice<DeviceSelection>,
     /// How the numbers are chosen.
     pub precision: PrecisionChoice,
     /// Threads that play; chosen by the device if it is not given.
@@ -223,8 +222,9 @@ impl Compute {
         let gpu_matrices = matrices.unwrap_or("auto").parse();
         let gpu_matrices =
             gpu_matrices.map_err(|error| anyhow::anyhow!("gpu-matrices: {error}"))?;
+        let device: NamedDevice<DeviceSelection> = device.parse()?;
         Ok(Self {
-            devices: Device::resolve(device, file)?,
+            devices: device.with_access(&file.remote_access())?,
             precision: precision.parse()?,
             threads: number(args.threads.or(file.threads), "threads", MAX_THREADS)?,
             games: number(args.games.or(file.games), "games", MAX_GAMES)?,
@@ -331,7 +331,7 @@ mod tests {
         assert_eq!(settings.compute.threads, NonZeroUsize::new(3));
         assert_eq!(settings.compute.games, NonZeroUsize::new(9));
         let cpu = DeviceSelection::One(DeviceChoice::Cpu);
-        assert!(matches!(settings.compute.devices, Device::Local(local) if local == cpu));
+        assert!(matches!(settings.compute.devices, NamedDevice::Local(local) if local == cpu));
         assert_eq!(settings.data_dir, PathBuf::from("/d"));
         assert_eq!(settings.chunk_every, Duration::from_secs(300));
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread::available_parallelism;
 
 use rookery_backend_gpu::KernelTuner;
-use rookery_backends::DeviceSelection;
+use rookery_backends::{DeviceSelection, NamedDevice};
 use rookery_common::protocol::jobs::Backend as NumericClass;
 use rookery_engine::{BackendInfo, DeviceChoice, Precision};
 
@@ -17,7 +17,6 @@ use memory::free_memory;
 
 use crate::beside::Beside;
 use crate::config::{Compute, PrecisionChoice};
-use crate::device_argument::Device;
 use crate::device_pool::DevicePool;
 use crate::tuning::Tuning;
 
@@ -82,7 +81,7 @@ impl Machine {
         let mut first = choose(candidates.clone(), wishes, tuning, unfinished)?;
         let is_free = matches!(
             compute.devices,
-            Device::Local(DeviceSelection::One(DeviceChoice::Auto))
+            NamedDevice::Local(DeviceSelection::One(DeviceChoice::Auto))
         );
         let mut pair = None;
         // An unfinished job of the processor keeps its numbers.
@@ -228,7 +227,7 @@ mod tests {
     #[test]
     fn the_processor_is_always_there() {
         let compute = Compute {
-            devices: Device::Local(DeviceSelection::One(DeviceChoice::Cpu)),
+            devices: NamedDevice::Local(DeviceSelection::One(DeviceChoice::Cpu)),
             threads: NonZeroUsize::new(3),
             games: NonZeroUsize::new(10),
             precision: PrecisionChoice::Only(Precision::F32),

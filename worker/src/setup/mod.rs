@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_client::candidates;
-use rookery_common::command_line::read_secret;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::runs::RunInfo;
+use rookery_common::secret::read_secret;
 use rookery_common::text::printable;
 
 use self::account::{Account, Wanted, check_name};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rookery_backend_gpu::KernelTuner;
+use rookery_backends::NamedDevice;
 use rookery_common::chess::GameHistory;
 use rookery_engine::{
     Batch, DeviceChoice, Evaluations, Evaluator, EvaluatorError, ParallelEvaluator, fastest,
@@ -15,7 +16,6 @@ use super::options::NetworkChoice;
 use super::pace::Pace;
 use crate::cli::ServerArgs;
 use crate::config::ConfigFile;
-use crate::device_argument::Device;
 use crate::device_pool::DevicePool;
 use crate::network_argument;
 use crate::networks::Trial;
@@ -87,7 +87,9 @@ pub(super) struct RealNetworks {
 
 impl Networks for RealNetworks {
     fn open(&mut self, choice: &NetworkChoice) -> anyhow::Result<Opened> {
-        let device: Device<DeviceChoice> = Device::resolve(&choice.device, &self.file)?;
+        let access = self.file.remote_access();
+        let device: NamedDevice<DeviceChoice> = choice.device.parse()?;
+        let device = device.with_access(&access)?;
         let backends = device.open(choice.precision.parse()?, &self.kernels)?;
         let trial = Trial(DevicePool::single(Arc::clone(&backends[0])));
         let (server, file) = (&self.server, &self.file);
