@@ -13,7 +13,7 @@ use crate::db::models::lease_work::{Named, WorkReference, name_book, name_rules,
 use crate::db::models::matches::Match;
 use crate::db::models::runs::{self, Run};
 use crate::db::models::scheduling_stats::SchedulingStats;
-use crate::db::models::{networks, newcomers, pairs, puzzles};
+use crate::db::models::{newcomers, pairs, puzzles};
 use crate::db::scheduling::{self, JobSizes, Pace, Training};
 use crate::db::types::LeaseRequest;
 use crate::db::use_cases::audit_jobs;
@@ -106,21 +106,21 @@ async fn assign(
     if !quarantined && (preference.gate || preference.rating) {
         for m in batch.matches(conn, run.id).await?.iter() {
             if !preference.wants(m.purpose)
-                || !can_play(conn, run, m, request).await?
+                || !can_play(conn, batch, run, m, request).await?
                 || !newcomers::may_play(conn, run, m, request, now).await?
             {
                 continue;
             }
             // Who plays which pairs, and who else is at work, is seen by the leases.
             batch.enter(conn).await?;
-            let assignment = match_work(conn, run, m, asked, sizes.matches).await?;
+            let assignment = match_work(conn, batch, run, m, asked, sizes.matches).await?;
             if assignment.is_some() {
                 return Ok(assignment);
             }
         }
     }
     if preference.training == Training::Puzzles {
-        let puzzles = puzzle_work(conn, run, network.clone(), request, sizes.puzzle).await?;
+        let puzzles = puzzle_work(conn, batch, run, network.clone(), request, sizes.puzzle).await?;
         if puzzles.is_some() {
             return Ok(puzzles);
         }
@@ -153,6 +153,7 @@ async fn audit_work(
 /// Whether the worker plays all that a match needs: one that plays networks only, no program.
 async fn can_play(
     conn: &mut AnyConnection,
+    batch: &mut LeaseBatch,
     run: &Run,
     m: &Match,
     request: &LeaseRequest,
@@ -161,11 +162,12 @@ async fn can_play(
         return Ok(true);
     }
     let networks = [m.candidate, m.opponent];
-    Ok(!networks::any_program(conn, run.id, networks).await?)
+    Ok(!batch.any_program(conn, run.id, networks).await?)
 }
 
 async fn match_work(
     conn: &mut AnyConnection,
+    batch: &mut LeaseBatch,
     run: &Run,
     m: &Match,
     asked: &PendingLease,
@@ -184,8 +186,8 @@ async fn match_work(
     };
     // A pair's games have the same seeds in whichever job they are played.
     let seed = m.seed.starting_at(2 * u64::from(*first));
-    let candidate = networks::reference(conn, run.id, m.candidate).await?;
-    let opponent = networks::reference(conn, run.id, m.opponent).await?;
+    let candidate = batch.network(conn, run.id, m.candidate).await?;
+    let opponent = batch.network(conn, run.id, m.opponent).await?;
     let params = run.params.matches.clone();
     let rules = AuditedRules::Match {
         candidate: candidate.hash,
@@ -221,13 +223,14 @@ async fn match_work(
 
 async fn puzzle_work(
     conn: &mut AnyConnection,
+    batch: &mut LeaseBatch,
     run: &Run,
     network: NetworkRef,
     request: &LeaseRequest,
     wanted: u32,
 ) -> Result<Option<Assignment>> {
     let seed = request.chances.seed;
-    let of = puzzles::count_in(conn, run.id).await?;
+    let of = batch.puzzles(conn, run.id).await?;
     let drawn = puzzles::drawn(conn, run.id, wanted, of, seed).await?;
     if drawn.is_empty() {
         return Ok(None);

@@ -10,10 +10,10 @@ use rookery_common::protocol::jobs::{NetworkRef, WorkKind};
 use sqlx::AnyConnection;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::audits;
 use crate::db::models::matches::{self, Match};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::scheduling_stats::{self, SchedulingStats};
+use crate::db::models::{audits, networks, puzzles};
 use crate::db::rollout::RolloutTarget;
 use crate::db::types::LeaseRequest;
 use crate::db::use_cases::new_leases::{self, NewLease, PendingLease};
@@ -30,6 +30,11 @@ pub(crate) struct LeaseBatch {
     formers: HashMap<i64, Option<NetworkRef>>,
     matches: HashMap<i64, Arc<[Match]>>,
     audits: HashMap<i64, bool>,
+    networks: HashMap<(i64, NetworkNumber), NetworkRef>,
+    /// Whether one of two networks is a program.
+    programs: HashMap<(i64, [NetworkNumber; 2]), bool>,
+    /// How many puzzles there are.
+    puzzles: HashMap<i64, u32>,
     /// Jobs that were handed out and are not in the ledger yet.
     entries: Vec<NewLease>,
 }
@@ -47,6 +52,9 @@ impl LeaseBatch {
             formers: HashMap::new(),
             matches: HashMap::new(),
             audits: HashMap::new(),
+            networks: HashMap::new(),
+            programs: HashMap::new(),
+            puzzles: HashMap::new(),
             entries: Vec::with_capacity(asked.len()),
         })
     }
@@ -121,6 +129,33 @@ impl LeaseBatch {
     ) -> Result<Arc<[Match]>> {
         let find = async { Ok(matches::open_in(conn, run).await?.into()) };
         cached(&mut self.matches, run, find).await
+    }
+
+    /// What a job says of a network of a run.
+    pub(crate) async fn network(
+        &mut self,
+        conn: &mut AnyConnection,
+        run: i64,
+        number: NetworkNumber,
+    ) -> Result<NetworkRef> {
+        let find = networks::reference(conn, run, number);
+        cached(&mut self.networks, (run, number), find).await
+    }
+
+    /// Whether one of two networks of a run is a program.
+    pub(crate) async fn any_program(
+        &mut self,
+        conn: &mut AnyConnection,
+        run: i64,
+        networks: [NetworkNumber; 2],
+    ) -> Result<bool> {
+        let find = networks::any_program(conn, run, networks);
+        cached(&mut self.programs, (run, networks), find).await
+    }
+
+    /// How many puzzles a run has.
+    pub(crate) async fn puzzles(&mut self, conn: &mut AnyConnection, run: i64) -> Result<u32> {
+        cached(&mut self.puzzles, run, puzzles::count_in(conn, run)).await
     }
 
     /// Takes a job that was handed out, and lets the next one see what it has changed.
