@@ -32,6 +32,7 @@ pub(super) mod pairs;
 pub(super) mod principals;
 pub(super) mod puzzles;
 pub(super) mod ratings;
+pub(super) mod run_deletion;
 pub(super) mod runs;
 pub(super) mod scheduling_stats;
 pub(super) mod spans;

@@ -7,7 +7,6 @@ use parking_lot::Mutex;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{LastReport, RunInfo, RunPatch, RunStatus};
-use rookery_common::text::quantity;
 use serde_json::{Value, json};
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
@@ -34,7 +33,6 @@ macro_rules! select {
 }
 
 impl Ledger {
-    /// Creates a run.
     pub async fn create_run(&self, run: RunDraft, actor: &str, now: Timestamp) -> Result<()> {
         let actor = actor.to_owned();
         self.write("runs", move |conn| Box::pin(create(conn, run, actor, now)))
@@ -51,7 +49,6 @@ impl Ledger {
         })
     }
 
-    /// One run.
     pub async fn run(&self, run: &RunName) -> Result<RunInfo> {
         read!(self.readers, "runs", |conn| info(conn, run))
     }
@@ -67,29 +64,6 @@ impl Ledger {
         let (run, actor) = (run.clone(), actor.to_owned());
         self.write("runs", move |conn| {
             Box::pin(self::patch(conn, run, patch, actor, now))
-        })
-        .await
-    }
-
-    /// Deletes an archived run; what it leaves is removed by [`remove_deleted`](Self::remove_deleted), and its
-    /// blobs are needed by nothing any more.
-    pub async fn delete_run(&self, run: &RunName, actor: &str, now: Timestamp) -> Result<()> {
-        let (run, actor) = (run.clone(), actor.to_owned());
-        self.write("runs", move |conn| Box::pin(delete(conn, run, actor, now)))
-            .await
-    }
-
-    /// Removes some of what deleted runs have left, and tells how many rows; 0 when nothing is left.
-    pub async fn remove_deleted(&self) -> Result<u64> {
-        self.write("runs", move |conn| {
-            Box::pin(async move {
-                let mut removed = 0;
-                for statement in REMOVED {
-                    let done = sqlx::query(statement).execute(&mut *conn).await?;
-                    removed += done.rows_affected();
-                }
-                Ok(removed)
-            })
         })
         .await
     }
@@ -329,7 +303,7 @@ async fn create(
     operator_log::write(conn, act, now).await
 }
 
-async fn info(conn: &mut AnyConnection, run: &RunName) -> Result<RunInfo> {
+pub(crate) async fn info(conn: &mut AnyConnection, run: &RunName) -> Result<RunInfo> {
     row(conn, run).await?.into_info()
 }
 
@@ -423,62 +397,6 @@ async fn archived_at(
     }
     Ok(archived_at)
 }
-
-/// Deletes an archived run: its name is free, and nothing finds it any more. Its chunks' rows stay, as audits of
-/// them say how far their contributors are trusted; the rest is removed by [`remove_deleted`].
-async fn delete(
-    conn: &mut AnyConnection,
-    run: RunName,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
-    let (id, before) = (id_of(conn, &run).await?, info(conn, &run).await?);
-    if before.archived_at.is_none() {
-        return Err(DbError::Conflict(format!(
-            "run {run} is not archived; only an archived run can be deleted (`run archive {run}`)"
-        )));
-    }
-    sqlx::query(
-        "UPDATE runs SET deleted_at = $2, name = $3, status = 'paused', description = '', title = NULL,
-           contact = NULL, links = '[]' WHERE id = $1",
-    )
-    .bind(id)
-    .bind(now.as_millisecond())
-    .bind(format!("{DELETED}{id}"))
-    .execute(&mut *conn)
-    .await?;
-    let act = Act {
-        actor: &actor,
-        action: Action::DeleteRun,
-        subject: run.as_str(),
-        detail: &format!(
-            "run {id}: {}, {}",
-            quantity(before.networks, "network"),
-            quantity(before.games, "game")
-        ),
-    };
-    operator_log::write(conn, act, now).await
-}
-
-/// What is removed of deleted runs, a part at a time.
-const REMOVED: [&str; 9] = [
-    "DELETE FROM games WHERE id IN (SELECT id FROM games
-       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
-    "DELETE FROM puzzles WHERE (run_id, ordinal) IN (SELECT run_id, ordinal FROM puzzles
-       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
-    "DELETE FROM metrics WHERE (run_id, step) IN (SELECT run_id, step FROM metrics
-       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
-    "DELETE FROM puzzle_scores WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
-    "DELETE FROM ratings WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
-    "DELETE FROM network_exports WHERE network IN (SELECT n.hash FROM networks n
-       JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NOT NULL)
-     AND network NOT IN (SELECT n.hash FROM networks n
-       JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NULL)",
-    "DELETE FROM networks WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
-    "DELETE FROM network_signatures
-     WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
-    "DELETE FROM run_keys WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
-];
 
 /// Match games that make ratings stale at once.
 pub(crate) const STALE: i64 = 1 << 20;

@@ -1,0 +1,96 @@
+//! Runs that are deleted, and what they leave.
+
+use jiff::Timestamp;
+use rookery_common::ids::RunName;
+use rookery_common::text::quantity;
+use sqlx::AnyConnection;
+
+use crate::db::error::{DbError, Result};
+use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::runs;
+use crate::db::sql::ledger::Ledger;
+use crate::db::types::DELETED;
+
+/// What is removed of deleted runs, a part at a time.
+const REMOVED: [&str; 9] = [
+    "DELETE FROM games WHERE id IN (SELECT id FROM games
+       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
+    "DELETE FROM puzzles WHERE (run_id, ordinal) IN (SELECT run_id, ordinal FROM puzzles
+       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
+    "DELETE FROM metrics WHERE (run_id, step) IN (SELECT run_id, step FROM metrics
+       WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL) LIMIT 2000)",
+    "DELETE FROM puzzle_scores WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM ratings WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM network_exports WHERE network IN (SELECT n.hash FROM networks n
+       JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NOT NULL)
+     AND network NOT IN (SELECT n.hash FROM networks n
+       JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NULL)",
+    "DELETE FROM networks WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM network_signatures
+     WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+    "DELETE FROM run_keys WHERE run_id IN (SELECT id FROM runs WHERE deleted_at IS NOT NULL)",
+];
+
+impl Ledger {
+    /// Deletes an archived run; what it leaves is removed by [`remove_deleted`](Self::remove_deleted), and its
+    /// blobs are needed by nothing any more.
+    pub async fn delete_run(&self, run: &RunName, actor: &str, now: Timestamp) -> Result<()> {
+        let (run, actor) = (run.clone(), actor.to_owned());
+        self.write("runs", move |conn| Box::pin(delete(conn, run, actor, now)))
+            .await
+    }
+
+    /// Removes some of what deleted runs have left, and tells how many rows; 0 when nothing is left.
+    pub async fn remove_deleted(&self) -> Result<u64> {
+        self.write("runs", move |conn| {
+            Box::pin(async move {
+                let mut removed = 0;
+                for statement in REMOVED {
+                    let done = sqlx::query(statement).execute(&mut *conn).await?;
+                    removed += done.rows_affected();
+                }
+                Ok(removed)
+            })
+        })
+        .await
+    }
+}
+
+/// Deletes an archived run: its name is free, and nothing finds it any more. Its chunks' rows stay, as audits of
+/// them say how far their contributors are trusted; the rest is removed by [`Ledger::remove_deleted`].
+async fn delete(
+    conn: &mut AnyConnection,
+    run: RunName,
+    actor: String,
+    now: Timestamp,
+) -> Result<()> {
+    let (id, before) = (
+        runs::id_of(conn, &run).await?,
+        runs::info(conn, &run).await?,
+    );
+    if before.archived_at.is_none() {
+        return Err(DbError::Conflict(format!(
+            "run {run} is not archived; only an archived run can be deleted (`run archive {run}`)"
+        )));
+    }
+    sqlx::query(
+        "UPDATE runs SET deleted_at = $2, name = $3, status = 'paused', description = '', title = NULL,
+           contact = NULL, links = '[]' WHERE id = $1",
+    )
+    .bind(id)
+    .bind(now.as_millisecond())
+    .bind(format!("{DELETED}{id}"))
+    .execute(&mut *conn)
+    .await?;
+    let act = Act {
+        actor: &actor,
+        action: Action::DeleteRun,
+        subject: run.as_str(),
+        detail: &format!(
+            "run {id}: {}, {}",
+            quantity(before.networks, "network"),
+            quantity(before.games, "game")
+        ),
+    };
+    operator_log::write(conn, act, now).await
+}
