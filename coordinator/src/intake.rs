@@ -54,7 +54,6 @@ pub enum IntakeError {
     Dense {
         /// Its size.
         bytes: usize,
-        /// Its positions.
         positions: usize,
         /// The most that they may take.
         most: usize,

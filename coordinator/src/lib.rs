@@ -5,6 +5,11 @@
 //! is told to everyone who listens by [`events`]. `docs/architecture.md` says what each module is for, and which
 //! way the arrows point.
 
+#![expect(
+    missing_docs,
+    reason = "a program; what it exports is for its tests, and names say most of it"
+)]
+
 pub mod api;
 pub mod app;
 pub mod archives;

@@ -16,7 +16,6 @@ use crate::db::Database;
 /// What was found of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The kind.
     pub kind: BlobKind,
     /// Blobs that the ledger needs.
     pub needed: usize,
@@ -162,9 +161,7 @@ pub async fn remove(
 /// An archive that the ledger does not name, and missing chunks that it holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// The archive.
     pub archive: ContentHash,
-    /// The chunks.
     pub chunks: Vec<ContentHash>,
 }
 

@@ -89,7 +89,6 @@ pub fn upkeep() {
 /// What an operation does with the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LedgerUse {
-    /// It reads.
     Read,
     /// It writes, and waits for its turn.
     Write,

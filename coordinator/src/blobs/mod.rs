@@ -28,7 +28,6 @@ pub use object::ObjectBlobs;
 pub enum BlobKind {
     /// A network's file.
     Network,
-    /// A chunk.
     Chunk,
     /// A network in the format of another program.
     Export,
@@ -111,7 +110,6 @@ pub enum BlobError {
 /// A blob as the store knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobEntry {
-    /// Its hash.
     pub hash: ContentHash,
     /// Its size.
     pub bytes: u64,

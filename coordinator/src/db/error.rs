@@ -20,7 +20,6 @@ pub enum DbError {
         "the name {name:?} looks like {like:?}, which is taken: choose one that cannot be confused with it"
     )]
     NameAlike {
-        /// The name.
         name: String,
         /// The other user's.
         like: String,
@@ -69,7 +68,6 @@ pub enum DbError {
     /// The ledger holds something that this build cannot read.
     #[error("the ledger holds an unreadable {what}: {reason}")]
     Unreadable {
-        /// What it is.
         what: &'static str,
         /// Why it cannot be read.
         reason: String,

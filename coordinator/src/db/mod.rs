@@ -43,7 +43,6 @@ pub type SharedDatabase = Arc<Database>;
 /// A network that is in the ledger.
 #[derive(Debug, Clone)]
 pub struct NetworkSubmitted {
-    /// The receipt.
     pub receipt: NetworkReceipt,
     /// What to tell those who listen.
     pub events: Vec<Event>,

@@ -83,7 +83,6 @@ impl Pace {
 pub struct JobSizes {
     /// Self-play games.
     pub selfplay: u32,
-    /// Puzzles.
     pub puzzle: u32,
     /// Match games.
     pub matches: u32,

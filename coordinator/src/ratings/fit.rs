@@ -99,7 +99,6 @@ fn connected(players: usize, pairings: &[Pairing], anchors: &[Anchor]) -> Vec<bo
 }
 
 impl Fitted {
-    /// The ratings.
     pub fn ratings(&self) -> Vec<(NetworkNumber, Rating)> {
         let numbers = self.networks.iter().enumerate();
         numbers

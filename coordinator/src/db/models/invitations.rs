@@ -31,7 +31,6 @@ impl Ledger {
         read!(self.readers, "invitations", |conn| all(conn))
     }
 
-    /// Revokes an invitation.
     pub async fn revoke_invitation(
         &self,
         invitation: i64,

@@ -42,7 +42,6 @@ impl Ledger {
         })
     }
 
-    /// One network.
     pub async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo> {
         read!(self.readers, "networks", |conn| one(conn, run, name))
     }

@@ -103,7 +103,6 @@ impl Lent {
         }
     }
 
-    /// The connection.
     pub(crate) fn connection(&mut self) -> Result<&mut AnyConnection> {
         match &mut self.0 {
             Some(connection) => Ok(&mut *connection),

@@ -7,7 +7,6 @@ use rookery_common::chunk::{SearchSums, ValueSums};
 /// Self-play games in sums.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct GameSums {
-    /// Games.
     pub games: u32,
     /// Searched plies.
     pub plies: u64,

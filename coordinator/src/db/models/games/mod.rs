@@ -53,7 +53,6 @@ impl Ledger {
         .await
     }
 
-    /// One game.
     pub async fn game(&self, id: GameId) -> Result<GameInfo> {
         read!(self.readers, "games", |conn| async {
             let mut query = Statement::new(SELECT);

@@ -101,7 +101,6 @@ pub struct Progress {
 pub struct Copied {
     /// Its name.
     pub table: &'static str,
-    /// Its rows.
     pub rows: u64,
 }
 
