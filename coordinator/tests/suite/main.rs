@@ -1,4 +1,4 @@
-//! The coordinator's tests: the store's suite, and the API through the router; on SQLite and
+//! The coordinator's tests: the database's suite, and the API through the router; on SQLite and
 //! in a folder here, on PostgreSQL and S3 in `cloud.rs`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]

@@ -1,5 +1,5 @@
-//! The store's suite: what every implementation of the trait must do. Each test is a function of
-//! a store in the database program of the test binary; the tests of a subject are in its module.
+//! The database's suite: what the ledger does in either database program. Each test is a function of a database in
+//! the program of the test binary; the tests of a subject are in its module.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
