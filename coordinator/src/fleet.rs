@@ -28,10 +28,10 @@ const SPREAD: f64 = 0.5;
 #[derive(Debug, Default)]
 pub struct Fleet {
     /// Those that were heard lately, and when they were counted.
-    heard: Mutex<Option<(Timestamp, u64)>>,
+    active: Mutex<Option<(Timestamp, u64)>>,
     /// Until when those for whom there was nothing fill all that [`ASKS`] allows. The ledger does not
     /// know who waits, so each coordinator counts its own.
-    booked: Mutex<Timestamp>,
+    reserved: Mutex<Timestamp>,
 }
 
 impl Fleet {
@@ -40,15 +40,15 @@ impl Fleet {
     /// # Errors
     ///
     /// If the ledger does not answer.
-    pub async fn heard(&self, db: &SharedDatabase, now: Timestamp) -> Result<u64> {
-        let known = *self.heard.lock();
+    pub async fn active_workers(&self, db: &SharedDatabase, now: Timestamp) -> Result<u64> {
+        let known = *self.active.lock();
         if let Some((at, workers)) = known
             && (SignedDuration::ZERO..FRESH).contains(&now.duration_since(at))
         {
             return Ok(workers);
         }
         let workers = db.workers(now - ACTIVE, 0).await?.all;
-        *self.heard.lock() = Some((now, workers));
+        *self.active.lock() = Some((now, workers));
         Ok(workers)
     }
 
@@ -66,15 +66,17 @@ impl Fleet {
             .filter(|run| wanted.is_none_or(|wanted| run.name == *wanted))
             .peekable();
         let paused = asked.peek().is_some() && asked.all(|run| run.status == RunStatus::Paused);
-        let wait = self.book(now).max(if paused { PAUSED } else { SHORT });
+        let wait = self
+            .reserve_ask(now)
+            .max(if paused { PAUSED } else { SHORT });
         (wait.as_secs_f64() * (1.0 + SPREAD * chance)).ceil() as u32
     }
     /// The time until the next request that [`ASKS`] allows, which is taken by this.
-    fn book(&self, now: Timestamp) -> SignedDuration {
-        let mut booked = self.booked.lock();
-        let ahead = booked.duration_since(now).max(SignedDuration::ZERO);
+    fn reserve_ask(&self, now: Timestamp) -> SignedDuration {
+        let mut reserved = self.reserved.lock();
+        let ahead = reserved.duration_since(now).max(SignedDuration::ZERO);
         let wait = ahead.saturating_add(BETWEEN).min(LONG);
-        *booked = now.saturating_add(wait).unwrap_or(Timestamp::MAX);
+        *reserved = now.saturating_add(wait).unwrap_or(Timestamp::MAX);
         wait
     }
 }

@@ -133,8 +133,8 @@ impl JobMetadataCache {
         Ok(runs)
     }
 
-    /// Forgets what may have changed.
-    pub fn forget(&self) {
+    /// Forgets the runs, because one may have changed.
+    pub fn invalidate(&self) {
         *self.runs.lock() = None;
     }
 

@@ -77,7 +77,7 @@ async fn lease(
         auditor: contributor.auditor(),
         quotas: app.limits.leases(client),
         block: client.and_then(|ClientAddress(address)| hashed_block(address)),
-        fleet: app.fleet.heard(&app.db, now).await?,
+        fleet: app.fleet.active_workers(&app.db, now).await?,
     };
     let Some(mut job) = app.db.lease(lease, now).await? else {
         let wanted = request.run.as_ref();

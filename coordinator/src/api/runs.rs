@@ -128,7 +128,7 @@ async fn patch(
         .db
         .patch_run(&run, patch, &operator.name, app.clock.now())
         .await?;
-    app.job_metadata.forget();
+    app.job_metadata.invalidate();
     app.presentation.complete(&mut info);
     Ok(axum::Json(info))
 }
@@ -148,7 +148,7 @@ async fn delete(
 ) -> ApiResult<StatusCode> {
     let now = app.clock.now();
     app.db.delete_run(&run, &operator.name, now).await?;
-    app.job_metadata.forget();
+    app.job_metadata.invalidate();
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -16,7 +16,7 @@ use super::extract::{Contributor, CursorQuery, Json, Operator, Path, Query, Trai
 use super::jobs::WORKER_CHARS;
 use super::people::check_sought;
 use crate::app::App;
-use crate::db::{ChunkStatus, HoldOrder};
+use crate::db::{ChunkStatus, ExclusionOrder};
 use crate::{random, trust};
 
 /// Holds of a page if the request does not say how many.
@@ -202,14 +202,14 @@ pub fn check_reason(reason: &str) -> Result<&str, String> {
     ))
 }
 
-fn checked(order: &QuarantineOrder, actor: String) -> ApiResult<HoldOrder> {
+fn checked(order: &QuarantineOrder, actor: String) -> ApiResult<ExclusionOrder> {
     let reason = check_reason(&order.reason).map_err(ApiError::bad_request)?;
     let state = if order.quarantined {
         ChunkStatus::Excluded
     } else {
         ChunkStatus::Counted
     };
-    Ok(HoldOrder {
+    Ok(ExclusionOrder {
         state,
         reason: reason.to_owned(),
         actor,

@@ -39,7 +39,7 @@ pub(crate) fn begin(app: &App, webhook: Option<Webhook>) -> Vec<JoinHandle<()>> 
         keep(app, "The relay of events", relay::relay),
         keep(app, "The planning of audits", plan::keep_planning),
         keep(app, "The fitting of ratings", ratings::keep_fitting),
-        keep(app, "The removal of old rows", retention::keep_forgetting),
+        keep(app, "The removal of old rows", retention::keep_pruning),
         keep(app, "The naming of openings", openings::keep_naming),
     ];
     if let Some(webhook) = webhook {
@@ -101,7 +101,7 @@ pub(crate) async fn claim(
 pub(crate) async fn renew(certificate: Option<ServerCertificate>, hangups: Sighup) {
     match certificate {
         Some(certificate) => tls::keep_fresh(certificate, hangups).await,
-        None => hangups.pass_over().await,
+        None => hangups.ignore_all().await,
     }
 }
 

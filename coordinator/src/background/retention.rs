@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use crate::app::App;
-use crate::db::{DbError, Forgotten};
+use crate::db::{DbError, Pruned};
 
 /// How long a job without an upload is kept. Until then a worker may bring games that it has kept
 /// through an outage, and operators see what was missing within a week.
@@ -19,18 +19,18 @@ const EVERY: Duration = Duration::from_secs(60 * 60);
 /// Between two parts of a look: others write in between.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Forgets until the coordinator stops.
-pub async fn keep_forgetting(app: App) {
+/// Prunes until the coordinator stops.
+pub async fn keep_pruning(app: App) {
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        match forget(&app).await {
-            Ok(Forgotten {
+        match prune(&app).await {
+            Ok(Pruned {
                 jobs: 0,
                 workers: 0,
             }) => {}
-            Ok(Forgotten { jobs, workers }) => {
+            Ok(Pruned { jobs, workers }) => {
                 tracing::info!(jobs, workers, "Old jobs and workers were deleted.");
             }
             Err(error) => tracing::error!(%error, "Old jobs and workers could not be deleted."),
@@ -43,9 +43,9 @@ pub async fn keep_forgetting(app: App) {
 /// # Errors
 ///
 /// If the ledger fails; what was removed until then is.
-pub async fn forget(app: &App) -> Result<Forgotten, DbError> {
+pub async fn prune(app: &App) -> Result<Pruned, DbError> {
     let now = app.clock.now();
-    let mut all = Forgotten::default();
+    let mut all = Pruned::default();
     let mut after = None;
     loop {
         let part = app.db.forget_jobs(now - JOBS_KEPT, after).await?;

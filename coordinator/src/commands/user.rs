@@ -12,8 +12,8 @@ use super::{ACTOR, invite, refit, say, say_json, with_database};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
 use crate::db::{
-    ChunkStatus, DELETED, Exposure, HoldOrder, SharedDatabase, Standing, TokenDraft, UserChange,
-    UserDraft,
+    ChunkStatus, DELETED, ExclusionOrder, Exposure, SharedDatabase, Standing, TokenDraft,
+    UserChange, UserDraft,
 };
 use crate::random;
 use crate::tokens::Token;
@@ -213,7 +213,7 @@ async fn hold(
     now: Timestamp,
 ) -> anyhow::Result<()> {
     let name = &args.name;
-    let order = HoldOrder {
+    let order = ExclusionOrder {
         state,
         reason: args.reason.clone(),
         actor: ACTOR.to_owned(),

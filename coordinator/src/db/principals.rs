@@ -42,7 +42,7 @@ impl Principals {
     }
 
     /// Forgets who one token belongs to, because the ledger is asked at this moment.
-    pub(crate) fn forget_one(&self, token: &TokenHash) -> Generation {
+    pub(crate) fn invalidate_one(&self, token: &TokenHash) -> Generation {
         let mut cache = self.0.lock();
         cache.entries.remove(token);
         Generation(cache.generation)
@@ -63,7 +63,7 @@ impl Principals {
     }
 
     /// Forgets everything, because something was changed.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn invalidate(&self) {
         let mut cache = self.0.lock();
         cache.entries.clear();
         cache.generation += 1;
@@ -89,14 +89,14 @@ mod tests {
             standing: Standing::Good,
             restrictions: Restrictions::default(),
         };
-        let asked = principals.forget_one(&token);
-        principals.forget();
+        let asked = principals.invalidate_one(&token);
+        principals.invalidate();
         principals.keep(&token, &principal, asked);
         assert!(principals.get(&token).is_none(), "the answer was old");
-        let asked = principals.forget_one(&token);
+        let asked = principals.invalidate_one(&token);
         principals.keep(&token, &principal, asked);
         assert!(principals.get(&token).is_some());
-        principals.forget();
+        principals.invalidate();
         assert!(principals.get(&token).is_none());
     }
 }

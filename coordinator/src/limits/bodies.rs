@@ -1,7 +1,7 @@
 //! The memory that bodies of requests take while they are received.
 //!
 //! Two rooms: short bodies (JSON) have one of their own, so that uploads cannot take everybody's
-//! word away. Room is taken for bytes that are there, not for those that are announced, and one
+//! word away. Memory is taken for bytes that are there, not for those that are announced, and one
 //! address may have an eighth of a room.
 
 use std::collections::HashMap;
@@ -23,16 +23,16 @@ const SHARE: usize = 8;
 /// Both rooms.
 #[derive(Debug)]
 pub(super) struct Bodies {
-    uploads: Arc<Room>,
-    short: Arc<Room>,
+    uploads: Arc<BodyBudget>,
+    short: Arc<BodyBudget>,
 }
 
 impl Bodies {
     /// Memory budgets: this number of bytes for uploads, and a sixteenth of it for short bodies.
     pub(super) fn new(bytes: usize) -> Self {
         Self {
-            uploads: Room::new(bytes),
-            short: Room::new(bytes / SHORT_ROOM),
+            uploads: BodyBudget::new(bytes),
+            short: BodyBudget::new(bytes / SHORT_ROOM),
         }
     }
 
@@ -40,7 +40,7 @@ impl Bodies {
     pub(super) fn place(&self, address: Option<IpAddr>, longest: Option<u64>) -> BodyRoom {
         let short = longest.is_some_and(|longest| longest <= SHORT);
         let room = if short { &self.short } else { &self.uploads };
-        BodyRoom(Some(Taken {
+        BodyRoom(Some(Reservation {
             room: room.clone(),
             address,
             units: 0,
@@ -50,14 +50,14 @@ impl Bodies {
 }
 
 #[derive(Debug)]
-struct Room {
+struct BodyBudget {
     all: Arc<Semaphore>,
     /// Most units of one address.
     share: usize,
     shares: Mutex<HashMap<IpAddr, usize>>,
 }
 
-impl Room {
+impl BodyBudget {
     fn new(bytes: usize) -> Arc<Self> {
         let units = (bytes / UNIT).clamp(1, Semaphore::MAX_PERMITS);
         Arc::new(Self {
@@ -68,20 +68,20 @@ impl Room {
     }
 }
 
-/// Room for a body, given back when it is dropped.
+/// Memory for a body, given back when it is dropped.
 #[derive(Debug)]
-pub struct BodyRoom(Option<Taken>);
+pub struct BodyRoom(Option<Reservation>);
 
 #[derive(Debug)]
-struct Taken {
-    room: Arc<Room>,
+struct Reservation {
+    room: Arc<BodyBudget>,
     address: Option<IpAddr>,
     units: usize,
     permits: Option<OwnedSemaphorePermit>,
 }
 
 impl BodyRoom {
-    /// Room that is not counted.
+    /// Memory that is not counted.
     pub(super) fn unlimited() -> Self {
         Self(None)
     }
@@ -99,7 +99,7 @@ impl BodyRoom {
     }
 }
 
-impl Taken {
+impl Reservation {
     fn grow(&mut self, units: usize) -> bool {
         let more = units - self.units;
         let Ok(permits) = u32::try_from(more) else {
@@ -128,7 +128,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for Reservation {
     fn drop(&mut self) {
         let Some(address) = self.address else {
             return;

@@ -27,7 +27,7 @@ impl Sighup {
     }
 
     /// Says of each that there is nothing to read again.
-    pub async fn pass_over(mut self) {
+    pub async fn ignore_all(mut self) {
         loop {
             self.next().await;
             tracing::info!("SIGHUP has no effect: there is no TLS certificate to read again.");

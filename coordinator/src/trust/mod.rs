@@ -19,11 +19,11 @@ pub mod rate;
 pub mod verdict;
 
 use crate::app::App;
-use crate::db::HoldEffects;
+use crate::db::ExclusionEffects;
 use crate::ratings;
 
 /// Tells those who listen what follows from chunks that were held or let go, and has ratings fitted again.
-pub fn follow(app: &App, effects: HoldEffects) {
+pub fn follow(app: &App, effects: ExclusionEffects) {
     app.events.publish_all(effects.events);
     for run in effects.stale {
         ratings::refit_soon(app, run);

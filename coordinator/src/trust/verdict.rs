@@ -76,8 +76,8 @@ pub fn verdict(opinions: &[Opinion]) -> Verdict {
         };
     }
     match (
-        voices(opinions, Auditor::Volunteer),
-        voices(opinions, Auditor::Newcomer),
+        votes(opinions, Auditor::Volunteer),
+        votes(opinions, Auditor::Newcomer),
     ) {
         ((_, QUORUM..), _) => Verdict::Failed,
         ((1.., 0) | (QUORUM.., _), _) | ((0, 0), (1.., 0) | (QUORUM.., _)) => Verdict::Passed,
@@ -86,7 +86,7 @@ pub fn verdict(opinions: &[Opinion]) -> Verdict {
 }
 
 /// How many auditors of this kind agree and differ.
-fn voices(opinions: &[Opinion], auditor: Auditor) -> (usize, usize) {
+fn votes(opinions: &[Opinion], auditor: Auditor) -> (usize, usize) {
     let count = |finding| {
         opinions
             .iter()

@@ -14,7 +14,7 @@ use rookery_coordinator::blobs::{BlobKind, BlobStore as _, Downloads, Marking, O
 use crate::support::app::{TestApp, problem};
 use crate::support::games::{chunk, selfplay};
 use crate::support::networks::network_file;
-use crate::support::s3::{Mood, S3};
+use crate::support::s3::{S3, S3Fault};
 use crate::support::selfplay::selfplays;
 
 fn direct() -> Downloads {
@@ -117,14 +117,14 @@ async fn uploads_to_a_store_that_fails_are_answered_503_and_not_counted() {
     app.submit(0).await;
     let job = app.lease(&app.alice).await;
     let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
-    for mood in [Mood::Failing, Mood::Hanging] {
-        s3.set_mood(mood);
+    for fault in [S3Fault::Failing, S3Fault::Hanging] {
+        s3.set_fault(fault);
         let problem = problem(app.upload(&app.alice, &bytes).await).await;
-        assert_eq!(problem.code, ProblemCode::Unavailable, "{mood:?}");
+        assert_eq!(problem.code, ProblemCode::Unavailable, "{fault:?}");
         let known = app.app.db.receipt(&ContentHash::of(&bytes)).await.unwrap();
-        assert!(known.is_none(), "{mood:?}");
+        assert!(known.is_none(), "{fault:?}");
     }
-    s3.set_mood(Mood::Well);
+    s3.set_fault(S3Fault::None);
     app.accepted(&app.alice, &bytes).await;
     app.assert_consistent().await;
 }
@@ -139,7 +139,7 @@ async fn an_answer_that_is_cut_short_is_an_error_and_no_short_file() {
         .put(BlobKind::Chunk, &hash, bytes.clone())
         .await
         .unwrap();
-    s3.set_mood(Mood::Cutting);
+    s3.set_fault(S3Fault::Cutting);
     let got = store.get(BlobKind::Chunk, &hash).await;
     assert!(got.is_err(), "{} bytes", got.unwrap().len());
     if let Ok(stream) = store.read(BlobKind::Chunk, &hash, 0..100_000).await {
@@ -176,7 +176,7 @@ async fn asking_whether_the_store_answers_does_not_write_each_time() {
     std::fs::remove_file(&marker).unwrap();
     store.ping().await.unwrap();
     assert!(marker.exists(), "what was removed is written again");
-    s3.set_mood(Mood::Failing);
+    s3.set_fault(S3Fault::Failing);
     assert!(store.ping().await.is_err());
 }
 
@@ -190,6 +190,6 @@ async fn a_store_that_knows_no_conditions_is_marked_too() {
     let marked = store.set_mark(text.clone(), Marking::First).await;
     marked.unwrap();
     assert_eq!(store.mark().await.unwrap(), Some(text));
-    s3.set_mood(Mood::Failing);
+    s3.set_fault(S3Fault::Failing);
     assert!(store.mark().await.is_err(), "that is not to have no mark");
 }

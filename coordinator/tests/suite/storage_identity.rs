@@ -14,7 +14,7 @@ use crate::support::app::TestApp;
 use crate::support::database::TestDatabase;
 use crate::support::files::Files;
 use crate::support::noon;
-use crate::support::s3::{Mood, S3};
+use crate::support::s3::{S3, S3Fault};
 
 #[tokio::test]
 async fn the_first_ledger_has_the_store_until_another_one_adopts_it() {
@@ -117,7 +117,7 @@ struct Early {
 impl Early {
     /// Begins while the store fails. The store works again as soon as the program goes on without it.
     async fn begin(database: &TestDatabase, s3: &S3) -> Self {
-        s3.set_mood(Mood::Failing);
+        s3.set_fault(S3Fault::Failing);
         let mut program = Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
             .args(["serve", "--listen", "127.0.0.1:0"])
             .env("ROOKERY_DATABASE", database.url())
@@ -130,7 +130,7 @@ impl Early {
         let log = BufReader::new(program.stderr.take().unwrap()).lines();
         let mut early = Self { program, log };
         early.says("its owner is not known").await;
-        s3.set_mood(Mood::Well);
+        s3.set_fault(S3Fault::None);
         early.says("The coordinator listens").await;
         early
     }

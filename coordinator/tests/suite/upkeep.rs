@@ -15,7 +15,7 @@ use rookery_common::protocol::matches::RatingRow;
 use rookery_common::protocol::runs::RunPatch;
 use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::db::{ChunkStatus, HoldOrder};
+use rookery_coordinator::db::{ChunkStatus, ExclusionOrder};
 use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting};
 use serde_json::Value;
 use sqlx::Connection as _;
@@ -230,7 +230,7 @@ async fn held_chunks_and_audits_are_not_exported() {
     app.accepted(&app.bob, &audit(&auditing, &games, Found::Same))
         .await;
     let held = selfplays(&app, &app.bob, &[2]).await;
-    let order = HoldOrder {
+    let order = ExclusionOrder {
         state: ChunkStatus::Excluded,
         reason: "looked at by hand".to_owned(),
         actor: "test".to_owned(),

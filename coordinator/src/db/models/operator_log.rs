@@ -306,7 +306,7 @@ async fn page(conn: &mut AnyConnection, filter: LogFilter) -> Result<Vec<Operato
 
 /// Takes the name of a user who is deleted out of the log: what it says is of the number then. A user who
 /// was renamed is found under the earlier names, up to the moment of the change.
-pub(crate) async fn forget(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {
+pub(crate) async fn remove_name(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {
     let earlier: Vec<(i64, String)> =
         sqlx::query_as("SELECT id, subject FROM operator_log WHERE user_id = $1 ORDER BY id")
             .bind(user)

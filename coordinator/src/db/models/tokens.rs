@@ -124,7 +124,7 @@ impl Ledger {
                 })
             })
             .await;
-        self.principals.forget();
+        self.principals.invalidate();
         changed
     }
 
@@ -142,11 +142,10 @@ impl Ledger {
                 Box::pin(rotate(conn, old, new, actor, now))
             })
             .await;
-        self.principals.forget();
+        self.principals.invalidate();
         issued
     }
 
-    /// Revokes a token.
     pub async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
         let actor = actor.to_owned();
         let revoked = self
@@ -154,7 +153,7 @@ impl Ledger {
                 Box::pin(revoke(conn, token, actor, now))
             })
             .await;
-        self.principals.forget();
+        self.principals.invalidate();
         revoked
     }
 

@@ -41,7 +41,7 @@ impl Ledger {
                 })
             })
             .await;
-        self.principals.forget();
+        self.principals.invalidate();
         changed
     }
 
@@ -54,7 +54,7 @@ impl Ledger {
                 Box::pin(delete(conn, user, actor, now))
             })
             .await;
-        self.principals.forget();
+        self.principals.invalidate();
         deleted
     }
 
@@ -207,7 +207,7 @@ async fn delete(
         .bind(now.as_millisecond())
         .execute(&mut *conn)
         .await?;
-    operator_log::forget(conn, id, &name).await?;
+    operator_log::remove_name(conn, id, &name).await?;
     set_name(conn, id, &number).await?;
     let act = Act {
         actor: &actor,

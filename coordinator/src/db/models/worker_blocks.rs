@@ -20,7 +20,7 @@ impl Ledger {
                 Box::pin(self::block(conn, user, block, now))
             })
             .await;
-        self.principals.forget();
+        self.principals.invalidate();
         blocked
     }
 
@@ -38,7 +38,7 @@ impl Ledger {
                 Box::pin(unblock(conn, user, worker, actor, now))
             })
             .await;
-        self.principals.forget();
+        self.principals.invalidate();
         ended
     }
 }

@@ -22,7 +22,6 @@ pub struct LeaseRequest {
     pub refused_by: BTreeSet<RunName>,
     /// The openings of matches, and of the self-play games that begin at a book's line.
     pub book: Arc<OpeningBook>,
-    /// Chance.
     pub chances: Chances,
     /// Whose word the asker's audits would be.
     pub auditor: Auditor,
@@ -63,11 +62,8 @@ pub struct Chances {
 pub struct LeasedJob {
     /// Who leased it.
     pub user: UserId,
-    /// The run.
     pub run: RunName,
-    /// The work.
     pub work: Work,
-    /// The seed.
     pub seed: Seed,
     /// Whether chunks of it are in the ledger.
     pub begun: bool,
@@ -115,7 +111,7 @@ pub struct JobsForgotten {
 
 /// Rows that were removed, as nothing refers to them any more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Forgotten {
+pub struct Pruned {
     /// Jobs of which nothing came.
     pub jobs: u64,
     /// Workers that were not heard for long.

@@ -45,7 +45,6 @@ pub struct AuditorActivity {
 /// Networks of a run that may have learnt from a contributor's games.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Exposure {
-    /// The run.
     pub run: RunName,
     /// When the contributor's first training games came in.
     pub since: String,
@@ -64,13 +63,11 @@ pub const NAME_AN_AUDITOR: &str =
 pub struct UnplannedAudit {
     /// The audit.
     pub id: i64,
-    /// The chunk.
     pub chunk: ContentHash,
     /// By which rules its games were played.
     pub rules: AuditedRules,
     /// Their work, where games draw plies from the policy before their first search.
     pub drawing: Option<Work>,
-    /// Its games.
     pub games: Vec<SampledGame>,
     /// Whose they are, if the chunk was drawn by chance; none if something else is the cause.
     pub sampled_from: Option<TrackRecord>,
@@ -96,7 +93,7 @@ pub enum ChunkStatus {
 
 /// Someone's decision to hold chunks or to let them go.
 #[derive(Debug, Clone)]
-pub struct HoldOrder {
+pub struct ExclusionOrder {
     /// What they are from now on.
     pub state: ChunkStatus,
     /// Why.
@@ -107,7 +104,7 @@ pub struct HoldOrder {
 
 /// What follows from chunks that are held or let go.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct HoldEffects {
+pub struct ExclusionEffects {
     /// Runs in which results between networks changed, so that ratings are to be fitted again.
     pub stale: Vec<RunName>,
     /// What to tell those who listen: matches that ended by pairs that count again.

@@ -19,7 +19,7 @@ use crate::db::models::{audit_draws, audit_history, audits, chunks, tokens};
 use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{job_bytes, parse, unreadable};
 use crate::db::types::ChunkDraft;
-use crate::db::types::{AuditOpinion, ChunkStatus, HoldEffects, HoldOrder};
+use crate::db::types::{AuditOpinion, ChunkStatus, ExclusionEffects, ExclusionOrder};
 use crate::db::use_cases::{exclusions, match_results, quarantine};
 use crate::trust::pool::{Pooled, together};
 use crate::trust::rate::{FAILURES, PASS_POSITIONS, Streak, streaks};
@@ -38,7 +38,7 @@ const OVERDUE: i64 = 64;
 impl Ledger {
     /// Decides an audit that has waited for an auditor of the operator's for long enough, if there is one; no more than
     /// one for each chunk that comes in.
-    pub async fn decide_overdue_audit(&self, now: Timestamp) -> Result<HoldEffects> {
+    pub async fn decide_overdue_audit(&self, now: Timestamp) -> Result<ExclusionEffects> {
         let overdue = read!(self.readers, "audit_results", |conn| overdue(conn, now))?;
         match overdue.first().copied() {
             Some(audit) => {
@@ -47,7 +47,7 @@ impl Ledger {
                 })
                 .await
             }
-            None => Ok(HoldEffects::default()),
+            None => Ok(ExclusionEffects::default()),
         }
     }
 }
@@ -59,7 +59,7 @@ pub(crate) async fn answer(
     chunk: &ChunkDraft,
     sequence: i64,
     now: Timestamp,
-) -> Result<HoldEffects> {
+) -> Result<ExclusionEffects> {
     let audit = of_job(conn, chunk.job).await?;
     let opinion = chunk
         .opinion
@@ -67,7 +67,7 @@ pub(crate) async fn answer(
     check_backend(conn, chunk).await?;
     enter_part(conn, chunk, sequence, &opinion).await?;
     if job.games_counted + (chunk.games.len() as i64) < job.games {
-        return Ok(HoldEffects::default());
+        return Ok(ExclusionEffects::default());
     }
     if job.quarantined == 0 {
         give_opinion(conn, &audit, chunk, opinion.backends, now).await?;
@@ -216,7 +216,7 @@ async fn decide(
     audit: &AuditRow,
     sequence: i64,
     now: Timestamp,
-) -> Result<HoldEffects> {
+) -> Result<ExclusionEffects> {
     let opinions = opinions(conn, audit.id).await?;
     let plain: Vec<Opinion> = opinions.iter().map(|(_, opinion)| *opinion).collect();
     let verdict = verdict(&plain);
@@ -225,7 +225,7 @@ async fn decide(
         .any(|opinion| opinion.auditor == Auditor::Trusted);
     // What a single audit lets pass may be too much in many.
     let mut found = match verdict {
-        Verdict::Open => return Ok(HoldEffects::default()),
+        Verdict::Open => return Ok(ExclusionEffects::default()),
         Verdict::Passed => together(&audit_history::since_last_failure(conn, audit).await?),
         Verdict::Failed if has_auditor_spoken => Pooled::Differs,
         Verdict::Failed => Pooled::DiffersByVolunteers,
@@ -234,7 +234,7 @@ async fn decide(
         if has_auditor_spoken {
             found = Pooled::Agrees;
         } else if waits_for_auditor(conn, audit, now).await? {
-            return Ok(HoldEffects::default());
+            return Ok(ExclusionEffects::default());
         }
     }
     let found = match found {
@@ -316,7 +316,7 @@ async fn decide_overdue(
     conn: &mut AnyConnection,
     audit: i64,
     now: Timestamp,
-) -> Result<HoldEffects> {
+) -> Result<ExclusionEffects> {
     let last = chunks::last(conn).await?;
     let decided: i64 = sqlx::query_scalar("SELECT count(*) FROM audits WHERE decided_by = $1")
         .bind(last)
@@ -324,7 +324,7 @@ async fn decide_overdue(
         .await?;
     match audits::open_with(conn, audit).await? {
         Some(audit) if decided == 0 => decide(conn, &audit, last, now).await,
-        _ => Ok(HoldEffects::default()),
+        _ => Ok(ExclusionEffects::default()),
     }
 }
 
@@ -375,11 +375,11 @@ async fn fail_audit(
     conn: &mut AnyConnection,
     audit: &AuditRow,
     now: Timestamp,
-) -> Result<HoldEffects> {
+) -> Result<ExclusionEffects> {
     let reason = format!("audit {} found other searches than were claimed", audit.id);
     if is_no_accident(conn, audit).await? {
         let user = UserId(audit.user_id);
-        let order = HoldOrder {
+        let order = ExclusionOrder {
             state: ChunkStatus::Excluded,
             reason,
             actor: ACTOR.to_owned(),

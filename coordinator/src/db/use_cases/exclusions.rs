@@ -21,7 +21,7 @@ use crate::db::models::{credits, puzzles, runs, spans, tallies};
 use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{hash, parse, time_text};
 use crate::db::sql::statement::Statement;
-use crate::db::types::{ChunkStatus, HoldEffects, HoldOrder};
+use crate::db::types::{ChunkStatus, ExclusionEffects, ExclusionOrder};
 use crate::db::use_cases::match_results;
 
 impl Ledger {
@@ -29,15 +29,15 @@ impl Ledger {
     pub async fn hold_chunk(
         &self,
         chunk: ContentHash,
-        order: HoldOrder,
+        order: ExclusionOrder,
         now: Timestamp,
-    ) -> Result<HoldEffects> {
+    ) -> Result<ExclusionEffects> {
         let held = self
             .write("holds", move |conn| {
                 Box::pin(hold_chunk(conn, chunk, order, now))
             })
             .await;
-        self.principals.forget();
+        self.principals.invalidate();
         held
     }
 
@@ -66,7 +66,7 @@ pub(crate) async fn set(
     state: ChunkStatus,
     reason: &str,
     now: Timestamp,
-) -> Result<HoldEffects> {
+) -> Result<ExclusionEffects> {
     for sums in together(conn, which, state).await? {
         move_sums(conn, &sums, state).await?;
     }
@@ -86,7 +86,7 @@ pub(crate) async fn set(
     }
     // Until here what is changed is told by what is not yet so.
     note(conn, which, state, reason, now).await?;
-    let mut effects = HoldEffects::default();
+    let mut effects = ExclusionEffects::default();
     for (_, id) in &matches {
         let events = match_results::recount(conn, *id, now).await?;
         effects.events.extend(events);
@@ -287,9 +287,9 @@ async fn page(conn: &mut AnyConnection, run: &RunName, after: i64, limit: u32) -
 async fn hold_chunk(
     conn: &mut AnyConnection,
     chunk: ContentHash,
-    order: HoldOrder,
+    order: ExclusionOrder,
     now: Timestamp,
-) -> Result<HoldEffects> {
+) -> Result<ExclusionEffects> {
     let sequence: Option<i64> =
         sqlx::query_scalar("SELECT sequence FROM chunks WHERE hash = $1 AND kind <> 'audit' AND run_id IN (SELECT id FROM runs WHERE deleted_at IS NULL)")
             .bind(&chunk.as_bytes()[..])

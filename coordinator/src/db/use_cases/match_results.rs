@@ -17,12 +17,12 @@ use crate::db::models::runs::Run;
 use crate::db::models::{chunks, matches, networks, runs, tallies};
 use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{count, hash, unreadable};
-use crate::db::types::HoldEffects;
+use crate::db::types::ExclusionEffects;
 use crate::db::use_cases::gate_audits;
 
 impl Ledger {
     /// Ends a gate whose end has waited for audits and waits no more, if there is one.
-    pub async fn settle_waiting_gate(&self, now: Timestamp) -> Result<HoldEffects> {
+    pub async fn settle_waiting_gate(&self, now: Timestamp) -> Result<ExclusionEffects> {
         match read!(self.readers, "match_results", |conn| decided_gate(
             conn, now
         ))? {
@@ -32,7 +32,7 @@ impl Ledger {
                 })
                 .await
             }
-            None => Ok(HoldEffects::default()),
+            None => Ok(ExclusionEffects::default()),
         }
     }
 }
@@ -79,7 +79,7 @@ pub(crate) async fn settle_gate_of(
     conn: &mut AnyConnection,
     chunk: i64,
     now: Timestamp,
-) -> Result<HoldEffects> {
+) -> Result<ExclusionEffects> {
     let gate: Option<i64> = sqlx::query_scalar(
         "SELECT m.id FROM chunks c JOIN jobs j ON j.id = c.job_id JOIN matches m ON m.id = j.match_id
          WHERE c.sequence = $1 AND m.status = 'open' AND m.purpose = 'gate'",
@@ -89,21 +89,25 @@ pub(crate) async fn settle_gate_of(
     .await?;
     match gate {
         Some(id) => settle_gate(conn, id, now).await,
-        None => Ok(HoldEffects::default()),
+        None => Ok(ExclusionEffects::default()),
     }
 }
 
 /// Ends a gate whose end has waited for audits, if it waits no more.
-async fn settle_gate(conn: &mut AnyConnection, id: i64, now: Timestamp) -> Result<HoldEffects> {
+async fn settle_gate(
+    conn: &mut AnyConnection,
+    id: i64,
+    now: Timestamp,
+) -> Result<ExclusionEffects> {
     let m = matches::load(conn, MatchId(id)).await?;
     if m.status != MatchStatus::Open || end_of(conn, &m, 0, now).await?.is_none() {
-        return Ok(HoldEffects::default());
+        return Ok(ExclusionEffects::default());
     }
     let (run, last) = (m.run_id, chunks::last(conn).await?);
     let events = settle(conn, m, 0, last, now).await?;
     runs::make_stale(conn, run).await?;
     let stale = runs::name_of(conn, run).await?.into_iter().collect();
-    Ok(HoldEffects { stale, events })
+    Ok(ExclusionEffects { stale, events })
 }
 
 /// An open gate whose pairs decide it, and that waits for no audit.

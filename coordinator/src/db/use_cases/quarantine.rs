@@ -15,7 +15,7 @@ use crate::db::models::{audits, extra_audits, users};
 use crate::db::sql::ledger::Ledger;
 use crate::db::sql::rows::time_text;
 use crate::db::sql::statement::Statement;
-use crate::db::types::{ChunkStatus, HoldEffects, HoldOrder};
+use crate::db::types::{ChunkStatus, ExclusionEffects, ExclusionOrder};
 use crate::db::use_cases::exclusions;
 
 impl Ledger {
@@ -24,17 +24,17 @@ impl Ledger {
     pub async fn quarantine(
         &self,
         user: &str,
-        order: HoldOrder,
+        order: ExclusionOrder,
         chance: Seed,
         now: Timestamp,
-    ) -> Result<Option<HoldEffects>> {
+    ) -> Result<Option<ExclusionEffects>> {
         let user = user.to_owned();
         let ordered = self
             .write("quarantine", move |conn| {
                 Box::pin(order_by_name(conn, user, order, chance, now))
             })
             .await;
-        self.principals.forget();
+        self.principals.invalidate();
         ordered
     }
 }
@@ -96,10 +96,10 @@ async fn is_held(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
 async fn order_by_name(
     conn: &mut AnyConnection,
     name: String,
-    order: HoldOrder,
+    order: ExclusionOrder,
     chance: Seed,
     now: Timestamp,
-) -> Result<Option<HoldEffects>> {
+) -> Result<Option<ExclusionEffects>> {
     let user = UserId(users::id_of(conn, &name).await?);
     if order.state == ChunkStatus::Counted && !is_held(conn, user).await? {
         return Ok(None);
@@ -130,9 +130,9 @@ async fn order_by_name(
 pub(crate) async fn order(
     conn: &mut AnyConnection,
     user: UserId,
-    order: HoldOrder,
+    order: ExclusionOrder,
     now: Timestamp,
-) -> Result<HoldEffects> {
+) -> Result<ExclusionEffects> {
     let quarantine = order.state == ChunkStatus::Excluded;
     if is_quarantined(conn, user).await? != quarantine {
         sqlx::query(

@@ -6,7 +6,7 @@ use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::protocol::trust::TrustLevel;
 use rookery_coordinator::trust::plan::plan_waiting;
 
-use crate::support::court::Court;
+use crate::support::audit_scenario::AuditScenario;
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::Win;
 use crate::support::games::{chunk, pair_games};
@@ -14,55 +14,55 @@ use crate::support::matches::{gated, statuses};
 
 #[tokio::test]
 async fn audits_that_a_quarantine_has_ended_go_on_when_it_ends() {
-    let mut court = Court::new().await;
+    let mut scenario = AuditScenario::new().await;
     let mut played = Vec::new();
     for _ in 0..3 {
-        played.push(court.alice_plays().await.0);
+        played.push(scenario.alice_plays().await.0);
     }
-    let first = court.lease(&court.auditor).await;
+    let first = scenario.lease(&scenario.auditor).await;
     assert_eq!(first.work.kind(), WorkKind::Audit);
-    assert_eq!(court.app.order("/users/alice", true).await, 204);
+    assert_eq!(scenario.app.order("/users/alice", true).await, 204);
     // What comes in now is held, and not drawn for an audit.
-    played.push(court.alice_plays().await.0);
-    assert_eq!(court.alice().await.audits_open, 0);
-    assert_eq!(court.app.order("/users/alice", false).await, 204);
-    assert_eq!(court.alice().await.audits_open, 4);
-    plan_waiting(&court.app.app).await.unwrap();
+    played.push(scenario.alice_plays().await.0);
+    assert_eq!(scenario.alice().await.audits_open, 0);
+    assert_eq!(scenario.app.order("/users/alice", false).await, 204);
+    assert_eq!(scenario.alice().await.audits_open, 4);
+    plan_waiting(&scenario.app.app).await.unwrap();
     // Also the one that somebody was at work on.
     for games in &played {
-        court.answer(&court.auditor, games, Same).await;
+        scenario.answer(&scenario.auditor, games, Same).await;
     }
-    let alice = court.alice().await;
+    let alice = scenario.alice().await;
     assert_eq!((alice.audits_open, alice.audits_passed), (0, 4));
-    assert_eq!(court.kind(&court.auditor).await, WorkKind::SelfPlay);
-    court.app.assert_consistent().await;
+    assert_eq!(scenario.kind(&scenario.auditor).await, WorkKind::SelfPlay);
+    scenario.app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn audits_that_nobody_could_make_are_over_for_good() {
-    let mut court = Court::new().await;
-    court.alice_plays().await;
-    court.app.clock.advance_seconds(25 * 60 * 60);
-    plan_waiting(&court.app.app).await.unwrap();
-    assert_eq!(court.alice().await.audits_open, 0);
-    assert_eq!(court.app.order("/users/alice", true).await, 204);
-    assert_eq!(court.app.order("/users/alice", false).await, 204);
-    assert_eq!(court.alice().await.audits_open, 0);
+    let mut scenario = AuditScenario::new().await;
+    scenario.alice_plays().await;
+    scenario.app.clock.advance_seconds(25 * 60 * 60);
+    plan_waiting(&scenario.app.app).await.unwrap();
+    assert_eq!(scenario.alice().await.audits_open, 0);
+    assert_eq!(scenario.app.order("/users/alice", true).await, 204);
+    assert_eq!(scenario.app.order("/users/alice", false).await, 204);
+    assert_eq!(scenario.alice().await.audits_open, 0);
 }
 
 #[tokio::test]
 async fn failures_of_chunks_that_were_let_go_are_held_against_nobody() {
-    let mut court = Court::new().await;
-    court.judged(Other).await;
-    court.judged(Other).await;
-    assert_eq!(court.alice().await.level, TrustLevel::Quarantined);
-    assert_eq!(court.app.order("/users/alice", false).await, 204);
-    court.judged(Other).await;
-    let alice = court.alice().await;
+    let mut scenario = AuditScenario::new().await;
+    scenario.judged(Other).await;
+    scenario.judged(Other).await;
+    assert_eq!(scenario.alice().await.level, TrustLevel::Quarantined);
+    assert_eq!(scenario.app.order("/users/alice", false).await, 204);
+    scenario.judged(Other).await;
+    let alice = scenario.alice().await;
     assert_eq!((alice.level, alice.held_chunks), (TrustLevel::Probation, 1));
     assert_eq!(alice.audits_failed, 3, "they are not forgotten");
-    court.judged(Other).await;
-    assert_eq!(court.alice().await.level, TrustLevel::Quarantined);
+    scenario.judged(Other).await;
+    assert_eq!(scenario.alice().await.level, TrustLevel::Quarantined);
 }
 
 #[tokio::test]

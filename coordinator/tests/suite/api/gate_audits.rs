@@ -12,7 +12,7 @@ use rookery_coordinator::trust::plan::settle_gates;
 use sqlx::{AnyConnection, Connection as _};
 
 use crate::support::app::user;
-use crate::support::court::{Court, PATIENCE};
+use crate::support::audit_scenario::{AuditScenario, PATIENCE};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::Win;
 use crate::support::games::{chunk, pair_games, selfplay};
@@ -22,157 +22,157 @@ use crate::support::matches::statuses;
 const QUARTER: i64 = 15 * 60;
 
 /// Somebody wins both pairs of the gate, which decides it, in one chunk each.
-async fn wins(court: &Court, token: &str) -> Vec<GameRecord> {
+async fn wins(scenario: &AuditScenario, token: &str) -> Vec<GameRecord> {
     let mut played = Vec::new();
     for _ in 0..2 {
-        let job = court.app.lease(token).await;
+        let job = scenario.app.lease(token).await;
         assert_eq!(job.work.kind(), WorkKind::Match);
         let games = pair_games(&job, 0, [Win, Win]);
-        court.app.accepted(token, &chunk(&job, &games)).await;
+        scenario.app.accepted(token, &chunk(&job, &games)).await;
         played.extend(games);
     }
-    court.planned().await;
+    scenario.planned().await;
     played
 }
 
-/// A court with a candidate, whose auditor is at work.
-async fn with_auditor() -> Court {
-    let court = Court::new().await;
-    court.come(&[&court.auditor]).await;
-    court.app.submit(1).await;
-    court
+/// A scenario with a candidate, whose auditor is at work.
+async fn with_auditor() -> AuditScenario {
+    let scenario = AuditScenario::new().await;
+    scenario.come(&[&scenario.auditor]).await;
+    scenario.app.submit(1).await;
+    scenario
 }
 
-async fn gate(court: &Court) -> MatchInfo {
-    court.app.get("/matches/1").await
+async fn gate(scenario: &AuditScenario) -> MatchInfo {
+    scenario.app.get("/matches/1").await
 }
 
 #[tokio::test]
 async fn made_up_games_that_would_end_a_gate_fail_and_it_goes_on_without_them() {
-    let court = with_auditor().await;
-    let alice = court.app.alice.clone();
-    let made_up = wins(&court, &alice).await;
-    let open = gate(&court).await;
+    let scenario = with_auditor().await;
+    let alice = scenario.app.alice.clone();
+    let made_up = wins(&scenario, &alice).await;
+    let open = gate(&scenario).await;
     assert_eq!(
         (open.status, open.tally.pairs.counts),
         (MatchStatus::Open, [0, 0, 0, 0, 2])
     );
-    court.app.assert_consistent().await;
-    court.answer(&court.auditor, &made_up, Other).await;
-    assert_eq!(gate(&court).await.status, MatchStatus::Open);
-    court.answer(&court.auditor, &made_up, Other).await;
-    let open = gate(&court).await;
+    scenario.app.assert_consistent().await;
+    scenario.answer(&scenario.auditor, &made_up, Other).await;
+    assert_eq!(gate(&scenario).await.status, MatchStatus::Open);
+    scenario.answer(&scenario.auditor, &made_up, Other).await;
+    let open = gate(&scenario).await;
     assert_eq!((open.status, open.tally.wins), (MatchStatus::Open, 0));
     // The second failure was one too many. Others play the pairs again.
-    let bob = court.app.bob.clone();
-    let honest = wins(&court, &bob).await;
+    let bob = scenario.app.bob.clone();
+    let honest = wins(&scenario, &bob).await;
     for status in [MatchStatus::Open, MatchStatus::Promoted] {
-        court.answer(&court.auditor, &honest, Same).await;
-        assert_eq!(gate(&court).await.status, status);
+        scenario.answer(&scenario.auditor, &honest, Same).await;
+        assert_eq!(gate(&scenario).await.status, status);
     }
-    court.app.assert_consistent().await;
+    scenario.app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn a_gate_ends_when_the_audits_of_its_games_have_passed() {
-    let court = with_auditor().await;
-    let alice = court.app.alice.clone();
-    let games = wins(&court, &alice).await;
-    court.answer(&court.auditor, &games, Same).await;
-    settle_gates(&court.app.app).await.unwrap();
-    assert_eq!(gate(&court).await.status, MatchStatus::Open);
-    let mut events = court.app.app.events.subscribe();
-    court.answer(&court.auditor, &games, Same).await;
-    assert_eq!(gate(&court).await.status, MatchStatus::Promoted);
-    assert_eq!(statuses(&court.app).await[1], NetworkStatus::Promoted);
+    let scenario = with_auditor().await;
+    let alice = scenario.app.alice.clone();
+    let games = wins(&scenario, &alice).await;
+    scenario.answer(&scenario.auditor, &games, Same).await;
+    settle_gates(&scenario.app.app).await.unwrap();
+    assert_eq!(gate(&scenario).await.status, MatchStatus::Open);
+    let mut events = scenario.app.app.events.subscribe();
+    scenario.answer(&scenario.auditor, &games, Same).await;
+    assert_eq!(gate(&scenario).await.status, MatchStatus::Promoted);
+    assert_eq!(statuses(&scenario.app).await[1], NetworkStatus::Promoted);
     let told = std::iter::from_fn(|| events.try_recv().ok());
     let promoted = told.filter(|event| matches!(event, Event::Promotion { .. }));
     assert_eq!(promoted.count(), 1);
-    court.app.assert_consistent().await;
+    scenario.app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn a_gate_waits_for_volunteers_as_well() {
-    let mut court = Court::new().await;
-    let [bob, carol, dave] = [&court.app.bob, &court.carol, &court.dave].map(Clone::clone);
-    court.proven(&[&bob, &carol, &dave]).await;
-    court.app.submit(1).await;
-    let auditor = court.auditor.clone();
-    let games = wins(&court, &auditor).await;
-    court.app.clock.advance_seconds(PATIENCE);
+    let mut scenario = AuditScenario::new().await;
+    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave].map(Clone::clone);
+    scenario.proven(&[&bob, &carol, &dave]).await;
+    scenario.app.submit(1).await;
+    let auditor = scenario.auditor.clone();
+    let games = wins(&scenario, &auditor).await;
+    scenario.app.clock.advance_seconds(PATIENCE);
     for volunteer in [&bob, &carol] {
-        assert_eq!(gate(&court).await.status, MatchStatus::Open);
-        court.answer(volunteer, &games, Same).await;
+        assert_eq!(gate(&scenario).await.status, MatchStatus::Open);
+        scenario.answer(volunteer, &games, Same).await;
     }
-    assert_eq!(gate(&court).await.status, MatchStatus::Promoted);
-    court.app.assert_consistent().await;
+    assert_eq!(gate(&scenario).await.status, MatchStatus::Promoted);
+    scenario.app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn where_nobody_can_audit_a_gate_ends_at_once() {
-    let court = Court::new().await;
-    court.app.submit(1).await;
-    let alice = court.app.alice.clone();
-    wins(&court, &alice).await;
-    assert_eq!(gate(&court).await.status, MatchStatus::Promoted);
-    court.app.assert_consistent().await;
+    let scenario = AuditScenario::new().await;
+    scenario.app.submit(1).await;
+    let alice = scenario.app.alice.clone();
+    wins(&scenario, &alice).await;
+    assert_eq!(gate(&scenario).await.status, MatchStatus::Promoted);
+    scenario.app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn a_gate_waits_for_no_audit_longer_than_a_quarter_of_an_hour() {
-    let court = with_auditor().await;
-    let alice = court.app.alice.clone();
-    wins(&court, &alice).await;
+    let scenario = with_auditor().await;
+    let alice = scenario.app.alice.clone();
+    wins(&scenario, &alice).await;
     let status_after = async |seconds| {
-        court.app.clock.advance_seconds(seconds);
-        settle_gates(&court.app.app).await.unwrap();
-        gate(&court).await.status
+        scenario.app.clock.advance_seconds(seconds);
+        settle_gates(&scenario.app.app).await.unwrap();
+        gate(&scenario).await.status
     };
     assert_eq!(status_after(QUARTER / 2).await, MatchStatus::Open);
     // The auditor is still at work, but does not come to it.
-    court.app.lease(&court.auditor).await;
+    scenario.app.lease(&scenario.auditor).await;
     assert_eq!(status_after(QUARTER / 2 - 1).await, MatchStatus::Open);
     assert_eq!(status_after(1).await, MatchStatus::Promoted);
-    court.app.assert_consistent().await;
+    scenario.app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn a_gate_waits_for_no_auditor_who_has_gone() {
-    let court = with_auditor().await;
-    let alice = court.app.alice.clone();
-    wins(&court, &alice).await;
-    court.app.clock.advance_seconds(601);
-    settle_gates(&court.app.app).await.unwrap();
-    assert_eq!(gate(&court).await.status, MatchStatus::Promoted);
+    let scenario = with_auditor().await;
+    let alice = scenario.app.alice.clone();
+    wins(&scenario, &alice).await;
+    scenario.app.clock.advance_seconds(601);
+    settle_gates(&scenario.app.app).await.unwrap();
+    assert_eq!(gate(&scenario).await.status, MatchStatus::Promoted);
 }
 
 /// Sends this many chunks of self-play, whose audits are not planned yet. `first` makes their games different from others.
-async fn floods(court: &Court, token: &str, first: u32, chunks: u32) {
+async fn floods(scenario: &AuditScenario, token: &str, first: u32, chunks: u32) {
     for salt in first..first + chunks {
-        let job = court.app.lease(token).await;
+        let job = scenario.app.lease(token).await;
         assert_eq!(job.work.kind(), WorkKind::SelfPlay);
         let bytes = chunk(&job, &[selfplay(&job, 0, salt)]);
-        court.app.accepted(token, &bytes).await;
+        scenario.app.accepted(token, &bytes).await;
     }
 }
 
 #[tokio::test]
 async fn audits_that_a_gate_waits_for_come_before_a_flood_of_others() {
-    let court = Court::new().await;
-    court.come(&[&court.auditor]).await;
+    let scenario = AuditScenario::new().await;
+    scenario.come(&[&scenario.auditor]).await;
     // As many as are planned ahead, of as many accounts as that takes, and some more.
     for account in 0..17 {
         let name = format!("flood{account}");
-        let token = user(&court.app.app, &name, &[Scope::Contribute]).await;
-        floods(&court, &token, 100 * account, 16).await;
+        let token = user(&scenario.app.app, &name, &[Scope::Contribute]).await;
+        floods(&scenario, &token, 100 * account, 16).await;
     }
-    court.planned().await;
-    court.app.submit(1).await;
-    let (alice, bob) = (court.app.alice.clone(), court.app.bob.clone());
-    let games = wins(&court, &alice).await;
-    court.app.clock.advance_seconds(PATIENCE);
+    scenario.planned().await;
+    scenario.app.submit(1).await;
+    let (alice, bob) = (scenario.app.alice.clone(), scenario.app.bob.clone());
+    let games = wins(&scenario, &alice).await;
+    scenario.app.clock.advance_seconds(PATIENCE);
     // Somebody is drawn for them first.
-    let (db, now) = (&court.app.app.db, court.app.clock.now());
+    let (db, now) = (&scenario.app.app.db, scenario.app.clock.now());
     let board = db.draw_boards(now).await.unwrap().remove(0);
     let alices = Token::parse(&alice).unwrap().hash();
     let alices = db.principal(&alices).await.unwrap().unwrap().user;
@@ -185,30 +185,30 @@ async fn audits_that_a_gate_waits_for_come_before_a_flood_of_others() {
     let bobs = db.principal(&bobs).await.unwrap().unwrap().user;
     let drawn = [5, 1].map(|place| (board.audits[place].id, bobs));
     db.enter_draws(drawn.to_vec(), now).await.unwrap();
-    let job = court.app.lease(&bob).await;
+    let job = scenario.app.lease(&bob).await;
     let Work::Audit { tasks, .. } = &job.work else {
         panic!("no audit: {:?}", job.work)
     };
     assert!(games.iter().any(|game| game.seed == tasks[0].seed));
-    court.gives_back(&bob, &job).await;
+    scenario.gives_back(&bob, &job).await;
     // The operator's auditor makes them first, too.
     for status in [MatchStatus::Open, MatchStatus::Promoted] {
-        court.answer(&court.auditor, &games, Same).await;
-        assert_eq!(gate(&court).await.status, status);
+        scenario.answer(&scenario.auditor, &games, Same).await;
+        assert_eq!(gate(&scenario).await.status, status);
     }
-    court.app.assert_consistent().await;
+    scenario.app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn no_flood_of_ones_own_takes_an_audit_away_that_a_gate_waits_for() {
-    let court = Court::new().await;
-    court.come(&[&court.auditor]).await;
-    let alice = court.app.alice.clone();
-    floods(&court, &alice, 0, 205).await;
-    court.app.submit(1).await;
-    wins(&court, &alice).await;
+    let scenario = AuditScenario::new().await;
+    scenario.come(&[&scenario.auditor]).await;
+    let alice = scenario.app.alice.clone();
+    floods(&scenario, &alice, 0, 205).await;
+    scenario.app.submit(1).await;
+    wins(&scenario, &alice).await;
     // Chance would give these up before any other.
-    let mut ledger = AnyConnection::connect(court.app.database.url())
+    let mut ledger = AnyConnection::connect(scenario.app.database.url())
         .await
         .unwrap();
     sqlx::query(
@@ -219,9 +219,9 @@ async fn no_flood_of_ones_own_takes_an_audit_away_that_a_gate_waits_for() {
     .await
     .unwrap();
     ledger.close().await.unwrap();
-    floods(&court, &alice, 1_000, 5).await;
-    court.planned().await;
-    assert_eq!(court.alice().await.audits_open, 200);
-    settle_gates(&court.app.app).await.unwrap();
-    assert_eq!(gate(&court).await.status, MatchStatus::Open);
+    floods(&scenario, &alice, 1_000, 5).await;
+    scenario.planned().await;
+    assert_eq!(scenario.alice().await.audits_open, 200);
+    settle_gates(&scenario.app.app).await.unwrap();
+    assert_eq!(gate(&scenario).await.status, MatchStatus::Open);
 }

@@ -6,7 +6,7 @@ use rookery_coordinator::db::Checked;
 use sqlx::{AnyConnection, Connection as _};
 
 use crate::support::app::{TestApp, run};
-use crate::support::court::{Court, PATIENCE};
+use crate::support::audit_scenario::{AuditScenario, PATIENCE};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games};
@@ -137,25 +137,25 @@ async fn how_a_gate_ended_follows_from_its_games() {
 
 #[tokio::test]
 async fn passed_audits_are_counted_again() {
-    let mut court = Court::new().await;
-    court.judged(Same).await;
+    let mut scenario = AuditScenario::new().await;
+    scenario.judged(Same).await;
     let changes = [
         ("UPDATE track_records SET passed = 2", "of contributor"),
         ("UPDATE track_records SET passed = 0", "of contributor"),
         ("DELETE FROM track_records", "of contributor"),
     ];
-    are_named(&court.app, changes).await;
+    are_named(&scenario.app, changes).await;
 }
 
 #[tokio::test]
 async fn passes_are_vouched_for_by_auditors_and_by_those_for_whom_they_vouched() {
     let named = "vouched passes of contributor";
-    let mut court = Court::new().await;
-    let bob = court.app.bob.clone();
-    court.proven(&[&bob]).await;
-    let (games, _) = court.alice_plays().await;
-    court.app.clock.advance_seconds(PATIENCE);
-    court.answer(&bob, &games, Same).await;
+    let mut scenario = AuditScenario::new().await;
+    let bob = scenario.app.bob.clone();
+    scenario.proven(&[&bob]).await;
+    let (games, _) = scenario.alice_plays().await;
+    scenario.app.clock.advance_seconds(PATIENCE);
+    scenario.answer(&bob, &games, Same).await;
     let changes = [
         (
             "UPDATE track_records SET vouched = 0 WHERE passed = 1",
@@ -166,26 +166,26 @@ async fn passes_are_vouched_for_by_auditors_and_by_those_for_whom_they_vouched()
             named,
         ),
     ];
-    are_named(&court.app, changes).await;
+    are_named(&scenario.app, changes).await;
 }
 
 #[tokio::test]
 async fn newcomers_vouch_for_nobody() {
-    let mut court = Court::of_newcomers().await;
-    let (games, _) = court.alice_plays().await;
-    court.app.clock.advance_seconds(PATIENCE);
-    court.answer(&court.app.bob, &games, Same).await;
+    let mut scenario = AuditScenario::of_newcomers().await;
+    let (games, _) = scenario.alice_plays().await;
+    scenario.app.clock.advance_seconds(PATIENCE);
+    scenario.answer(&scenario.app.bob, &games, Same).await;
     let vouched = "UPDATE track_records SET vouched = 1";
-    are_named(&court.app, [(vouched, "vouched passes of contributor")]).await;
+    are_named(&scenario.app, [(vouched, "vouched passes of contributor")]).await;
 }
 
 #[tokio::test]
 async fn what_a_failed_audit_has_taken_away_stays_away() {
-    let mut court = Court::new().await;
-    court.judged(Same).await;
-    court.judged(Other).await;
+    let mut scenario = AuditScenario::new().await;
+    scenario.judged(Same).await;
+    scenario.judged(Other).await;
     let changes = [("UPDATE track_records SET passed = 1", "of contributor")];
-    are_named(&court.app, changes).await;
+    are_named(&scenario.app, changes).await;
 }
 
 /// Rejects a candidate as an operator.

@@ -44,4 +44,4 @@ mod rollbacks;
 mod runs;
 mod unreturned_games;
 mod versions;
-mod voices;
+mod votes;

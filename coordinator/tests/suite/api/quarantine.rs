@@ -8,14 +8,14 @@ use rookery_common::protocol::jobs::{ChunkPage, Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::trust::{ContributorTrust, TrustInfo, TrustLevel};
 use rookery_coordinator::config::{AccessConfig, Registration};
-use rookery_coordinator::db::{ChunkStatus, HoldOrder};
+use rookery_coordinator::db::{ChunkStatus, ExclusionOrder};
 use rookery_coordinator::limits::Limits;
 use rookery_coordinator::limits::address::Peer;
 use rookery_coordinator::limits::settings::LimitArgs;
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, params, parse};
-use crate::support::court::{Court, GAMES, POSITIONS};
+use crate::support::audit_scenario::{AuditScenario, GAMES, POSITIONS};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{chunk, pair_games, selfplay};
@@ -23,63 +23,63 @@ use crate::support::noon;
 
 #[tokio::test]
 async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
-    let mut court = Court::new().await;
-    let good = court.judged(Same).await;
-    let first = court.judged(Other).await;
-    assert_eq!(court.holds().await, [(first, true)]);
-    assert_eq!(court.training_positions().await, POSITIONS);
-    let second = court.judged(Other).await;
-    let alice = court.alice().await;
+    let mut scenario = AuditScenario::new().await;
+    let good = scenario.judged(Same).await;
+    let first = scenario.judged(Other).await;
+    assert_eq!(scenario.holds().await, [(first, true)]);
+    assert_eq!(scenario.training_positions().await, POSITIONS);
+    let second = scenario.judged(Other).await;
+    let alice = scenario.alice().await;
     assert_eq!(
         (alice.level, alice.held_chunks),
         (TrustLevel::Quarantined, 3)
     );
     assert_eq!(alice.quarantine.unwrap().by, "audits");
     let held = [(first, true), (good, true), (second, true)];
-    assert_eq!(court.holds().await, held);
-    assert_eq!(court.training_positions().await, 0);
+    assert_eq!(scenario.holds().await, held);
+    assert_eq!(scenario.training_positions().await, 0);
     // What she plays from now on is taken, and held.
-    let job = court.lease(&court.app.alice).await;
+    let job = scenario.lease(&scenario.app.alice).await;
     let bytes = chunk(&job, &[selfplay(&job, 0, 999)]);
-    court.app.accepted(&court.app.alice, &bytes).await;
-    assert_eq!(court.training_positions().await, 0);
-    let page = court
+    scenario.app.accepted(&scenario.app.alice, &bytes).await;
+    assert_eq!(scenario.training_positions().await, 0);
+    let page = scenario
         .app
-        .call(Method::GET, "/chunks", &court.app.trainer, Body::empty());
+        .call(Method::GET, "/chunks", &scenario.app.trainer, Body::empty());
     let page: ChunkPage = parse(StatusCode::OK, page.await).await;
     let training = page.chunks.iter().filter(|row| row.kind.is_training());
     assert!(training.clone().count() == 4 && training.clone().all(|row| row.held));
-    court.app.assert_consistent().await;
+    scenario.app.assert_consistent().await;
 
-    assert_eq!(court.app.order("/users/alice", false).await, 204);
-    assert_eq!(court.training_positions().await, 3 * POSITIONS + 8);
-    assert_eq!(court.alice().await.held_chunks, 0);
-    assert_eq!(court.holds().await.len(), 8, "nothing is deleted");
-    court.app.assert_consistent().await;
+    assert_eq!(scenario.app.order("/users/alice", false).await, 204);
+    assert_eq!(scenario.training_positions().await, 3 * POSITIONS + 8);
+    assert_eq!(scenario.alice().await.held_chunks, 0);
+    assert_eq!(scenario.holds().await.len(), 8, "nothing is deleted");
+    scenario.app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn nobody_is_kept_busy_with_audits_of_those_in_quarantine() {
-    let mut court = Court::new().await;
+    let mut scenario = AuditScenario::new().await;
     for _ in 0..3 {
-        court.alice_plays().await;
+        scenario.alice_plays().await;
     }
-    let held = court.lease(&court.auditor).await;
+    let held = scenario.lease(&scenario.auditor).await;
     assert_eq!(held.work.kind(), WorkKind::Audit);
-    assert_eq!(court.app.order("/users/alice", true).await, 204);
-    assert_eq!(court.alice().await.audits_open, 0);
-    assert_eq!(court.kind(&court.auditor).await, WorkKind::SelfPlay);
-    let late = court.beats(&court.auditor, &held).await;
+    assert_eq!(scenario.app.order("/users/alice", true).await, 204);
+    assert_eq!(scenario.alice().await.audits_open, 0);
+    assert_eq!(scenario.kind(&scenario.auditor).await, WorkKind::SelfPlay);
+    let late = scenario.beats(&scenario.auditor, &held).await;
     assert_eq!(code(late).await, ProblemCode::LeaseEnded);
-    court.app.assert_consistent().await;
+    scenario.app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn operators_see_everybody_and_contributors_what_is_held() {
-    let mut court = Court::new().await;
-    court.judged(Same).await;
-    let bad = court.judged(Other).await;
-    let people = court.people(&court.app.operator).await;
+    let mut scenario = AuditScenario::new().await;
+    scenario.judged(Same).await;
+    let bad = scenario.judged(Other).await;
+    let people = scenario.people(&scenario.app.operator).await;
     let people: Vec<ContributorTrust> = parse(StatusCode::OK, people).await;
     let names: Vec<_> = people
         .iter()
@@ -90,8 +90,10 @@ async fn operators_see_everybody_and_contributors_what_is_held() {
         ["alice", "auditor"],
         "who has sent nothing is left out"
     );
-    let token = &court.app.alice;
-    let own = court.app.call(Method::GET, "/trust", token, Body::empty());
+    let token = &scenario.app.alice;
+    let own = scenario
+        .app
+        .call(Method::GET, "/trust", token, Body::empty());
     let own: TrustInfo = parse(StatusCode::OK, own.await).await;
     assert_eq!(own, people[0].trust);
     assert_eq!((own.audited_positions, own.held_chunks), (128, 1));
@@ -99,53 +101,59 @@ async fn operators_see_everybody_and_contributors_what_is_held() {
     assert_eq!((held.chunk, held.run.as_str()), (bad, "main"));
     assert_eq!((held.games, held.positions), (GAMES, GAMES * 8));
     assert!(held.reason.contains("audit"), "{}", held.reason);
-    let refused = court.people(token).await;
+    let refused = scenario.people(token).await;
     assert_eq!(code(refused).await, ProblemCode::Forbidden);
 }
 
 #[tokio::test]
 async fn held_match_games_leave_the_tally_and_their_pairs_are_played_again() {
-    let court = Court::new().await;
-    court.app.submit(1).await;
-    let job = court.lease(&court.app.alice).await;
+    let scenario = AuditScenario::new().await;
+    scenario.app.submit(1).await;
+    let job = scenario.lease(&scenario.app.alice).await;
     assert_eq!(job.work.kind(), WorkKind::Match);
     let games = pair_games(&job, 0, [Win, Loss]);
-    court
+    scenario
         .app
-        .accepted(&court.app.alice, &chunk(&job, &games))
+        .accepted(&scenario.app.alice, &chunk(&job, &games))
         .await;
-    let tally = async || court.app.get::<Vec<MatchInfo>>("/matches").await.remove(0);
+    let tally = async || {
+        scenario
+            .app
+            .get::<Vec<MatchInfo>>("/matches")
+            .await
+            .remove(0)
+    };
     assert_eq!(tally().await.tally.losses, 1);
-    assert_eq!(court.app.order("/users/alice", true).await, 204);
+    assert_eq!(scenario.app.order("/users/alice", true).await, 204);
     assert_eq!(tally().await.tally.losses, 0);
-    court.app.assert_consistent().await;
-    let none = court.lease(&court.app.alice).await;
+    scenario.app.assert_consistent().await;
+    let none = scenario.lease(&scenario.app.alice).await;
     assert_eq!(
         none.work.kind(),
         WorkKind::SelfPlay,
         "no more matches for her"
     );
     let before = pair(&job);
-    let again = court.lease(&court.app.bob).await;
+    let again = scenario.lease(&scenario.app.bob).await;
     assert_eq!(pair(&again), before, "her pair goes to another");
-    for token in [&court.app.bob, &court.carol] {
-        let job = if token == &court.app.bob {
+    for token in [&scenario.app.bob, &scenario.carol] {
+        let job = if token == &scenario.app.bob {
             again.clone()
         } else {
-            court.lease(token).await
+            scenario.lease(token).await
         };
         let games = pair_games(&job, 0, [Win, Win]);
-        court.app.accepted(token, &chunk(&job, &games)).await;
+        scenario.app.accepted(token, &chunk(&job, &games)).await;
     }
     assert_eq!(tally().await.status, MatchStatus::Promoted);
-    court.app.assert_consistent().await;
+    scenario.app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn a_pair_whose_last_game_comes_after_all_is_cleared_counts() {
-    let court = Court::new().await;
-    court.app.submit(1).await;
-    let (app, alice) = (&court.app, &court.app.alice);
+    let scenario = AuditScenario::new().await;
+    scenario.app.submit(1).await;
+    let (app, alice) = (&scenario.app, &scenario.app.alice);
     let job = app.lease(alice).await;
     let [first, last] = pair_games(&job, 0, [Win, Win]);
     app.accepted(alice, &chunk(&job, &[first])).await;
@@ -165,11 +173,11 @@ fn pair(job: &Job) -> u32 {
 
 #[tokio::test]
 async fn orders_need_an_operator_a_reason_and_someone_to_hold() {
-    let court = Court::new().await;
-    assert_eq!(court.app.order("/users/nobody", true).await, 404);
+    let scenario = AuditScenario::new().await;
+    assert_eq!(scenario.app.order("/users/nobody", true).await, 404);
     let order = json!({"quarantined": true, "reason": " "}).to_string();
     let path = "/users/alice/quarantine";
-    let app = &court.app;
+    let app = &scenario.app;
     let answer = app.call(Method::PUT, path, &app.operator, order.clone());
     assert_eq!(code(answer.await).await, ProblemCode::BadRequest);
     let answer = app.call(Method::PUT, path, &app.trainer, order);
@@ -216,9 +224,9 @@ async fn names_and_reasons_that_no_database_can_keep_are_told_apart() {
 
 #[tokio::test]
 async fn no_ratings_are_fitted_of_a_run_that_is_deleted() {
-    let court = Court::new().await;
-    court.app.submit(1).await;
-    let (app, alice) = (&court.app, &court.app.alice);
+    let scenario = AuditScenario::new().await;
+    scenario.app.submit(1).await;
+    let (app, alice) = (&scenario.app, &scenario.app.alice);
     let job = app.lease(alice).await;
     assert_eq!(job.work.kind(), WorkKind::Match);
     let games = pair_games(&job, 0, [Win, Loss]);
@@ -230,7 +238,7 @@ async fn no_ratings_are_fitted_of_a_run_that_is_deleted() {
         let done = app.call(method, "/runs/main", &app.operator, body).await;
         assert!(done.status().is_success(), "{}", done.status());
     }
-    let order = HoldOrder {
+    let order = ExclusionOrder {
         state: ChunkStatus::Excluded,
         reason: "test".to_owned(),
         actor: "test".to_owned(),

@@ -4,8 +4,8 @@ use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
-use rookery_coordinator::background::retention::forget;
-use rookery_coordinator::db::Forgotten;
+use rookery_coordinator::background::retention::prune;
+use rookery_coordinator::db::Pruned;
 use serde_json::json;
 
 use crate::support::app::{TestApp, code};
@@ -13,8 +13,8 @@ use crate::support::games::{chunk, pairs, selfplay};
 
 const DAY: i64 = 24 * 60 * 60;
 
-const fn forgotten(jobs: u64, workers: u64) -> Forgotten {
-    Forgotten { jobs, workers }
+const fn forgotten(jobs: u64, workers: u64) -> Pruned {
+    Pruned { jobs, workers }
 }
 
 #[tokio::test]
@@ -37,10 +37,10 @@ async fn jobs_of_which_nothing_came_are_forgotten_after_eight_days() {
     assert_eq!(held.work.kind(), WorkKind::Match);
 
     app.clock.advance_seconds(7 * DAY);
-    assert_eq!(forget(&app.app).await.unwrap(), forgotten(0, 0));
+    assert_eq!(prune(&app.app).await.unwrap(), forgotten(0, 0));
     app.clock.advance_seconds(2 * DAY);
-    assert_eq!(forget(&app.app).await.unwrap(), forgotten(302, 0));
-    assert_eq!(forget(&app.app).await.unwrap(), forgotten(0, 0));
+    assert_eq!(prune(&app.app).await.unwrap(), forgotten(302, 0));
+    assert_eq!(prune(&app.app).await.unwrap(), forgotten(0, 0));
     app.assert_consistent().await;
 
     let late = chunk(&lost, &[selfplay(&lost, 0, 2)]);
@@ -53,7 +53,7 @@ async fn jobs_of_which_nothing_came_are_forgotten_after_eight_days() {
     let again = app.lease(&app.bob).await;
     assert_eq!(pairs(&again)[0].pair, pairs(&held)[0].pair);
     // Nothing names who had it before.
-    assert_eq!(forget(&app.app).await.unwrap(), forgotten(1, 0));
+    assert_eq!(prune(&app.app).await.unwrap(), forgotten(1, 0));
     app.assert_consistent().await;
 }
 
@@ -67,6 +67,6 @@ async fn of_every_contributor_the_worker_stays_that_was_heard_last() {
     }
     let users = app.app.db.users().await.unwrap();
     app.clock.advance_seconds(31 * DAY);
-    assert_eq!(forget(&app.app).await.unwrap(), forgotten(3, 1));
+    assert_eq!(prune(&app.app).await.unwrap(), forgotten(3, 1));
     assert_eq!(app.app.db.users().await.unwrap(), users);
 }

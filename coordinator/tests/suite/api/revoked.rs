@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::support::app::{TestApp, code, parse};
-use crate::support::court::Court;
+use crate::support::audit_scenario::AuditScenario;
 use crate::support::games::Found::Other;
 use crate::support::games::audit;
 use crate::support::noon;
@@ -112,16 +112,16 @@ async fn a_request_whose_body_comes_slowly_is_not_done_for_a_token_revoked_meanw
 
 #[tokio::test]
 async fn an_auditor_whose_token_was_revoked_convicts_nobody() {
-    let mut court = Court::new().await;
-    let (games, _) = court.alice_plays().await;
-    let job = court.lease(&court.auditor).await;
+    let mut scenario = AuditScenario::new().await;
+    let (games, _) = scenario.alice_plays().await;
+    let job = scenario.lease(&scenario.auditor).await;
     assert_eq!(job.work.kind(), WorkKind::Audit);
-    revoke_elsewhere(&court.app, "auditor").await;
+    revoke_elsewhere(&scenario.app, "auditor").await;
     // Taken as a newcomer's, as long as the token is remembered.
-    court
+    scenario
         .app
-        .upload(&court.auditor, &audit(&job, &games, Other))
+        .upload(&scenario.auditor, &audit(&job, &games, Other))
         .await;
-    let alice = court.alice().await;
+    let alice = scenario.alice().await;
     assert_eq!((alice.audits_open, alice.audits_failed), (1, 0));
 }

@@ -5,16 +5,16 @@ use rookery_common::protocol::jobs::Job;
 use rookery_common::protocol::trust::{ContributorTrust, TrustLevel};
 
 use crate::support::app::parse;
-use crate::support::court::{Court, GAMES};
+use crate::support::audit_scenario::{AuditScenario, GAMES};
 use crate::support::games::{chunk, selfplay};
 
 #[tokio::test]
 async fn operators_see_what_never_came_and_who_closes_the_lid_loses_nothing() {
-    let court = Court::new().await;
-    let app = &court.app;
+    let scenario = AuditScenario::new().await;
+    let app = &scenario.app;
     let games = u64::from(GAMES);
     let given = async |name: &str| {
-        let people = court.people(&app.operator).await;
+        let people = scenario.people(&app.operator).await;
         let people: Vec<ContributorTrust> = parse(StatusCode::OK, people).await;
         let person = people.into_iter().find(|person| person.trust.name == name);
         let person = person.unwrap();
@@ -29,7 +29,7 @@ async fn operators_see_what_never_came_and_who_closes_the_lid_loses_nothing() {
     let some = app.lease(&app.alice).await;
     app.accepted(&app.alice, &played(&some, GAMES / 2, 0)).await;
     assert_eq!(given("alice").await, (games / 2, 0), "she may be at it");
-    court.gives_back(&app.alice, &some).await;
+    scenario.gives_back(&app.alice, &some).await;
     assert_eq!(given("alice").await, (games / 2, games / 2));
 
     let whole = app.lease(&app.bob).await;
@@ -45,7 +45,7 @@ async fn operators_see_what_never_came_and_who_closes_the_lid_loses_nothing() {
     // A lease does not hide games for ever.
     let kept = app.lease(&app.bob).await;
     app.clock.advance_seconds(24 * 3600);
-    let beaten = court.beats(&app.bob, &kept).await;
+    let beaten = scenario.beats(&app.bob, &kept).await;
     assert_eq!(beaten.status(), StatusCode::OK);
     assert_eq!(given("bob").await, (2 * games, 0));
     app.clock.advance_seconds(1);

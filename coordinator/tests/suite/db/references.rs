@@ -12,7 +12,7 @@ use sqlx::{AnyConnection, Connection as _};
 
 use super::{chances, name, network, request, run, user};
 use crate::support::app::params;
-use crate::support::court::Court;
+use crate::support::audit_scenario::AuditScenario;
 use crate::support::database::TestDatabase;
 use crate::support::games::puzzle;
 use crate::support::noon;
@@ -158,16 +158,16 @@ async fn a_match_from_the_built_in_book_takes_as_little() {
 
 #[tokio::test]
 async fn an_audit_takes_as_little() {
-    let mut court = Court::new().await;
-    court.alice_plays().await;
-    court.app.clock.advance_seconds(1);
-    let job = court.lease(&court.auditor).await;
-    court.app.app.db.close().await;
-    let db = court.app.database.open().await;
+    let mut scenario = AuditScenario::new().await;
+    scenario.alice_plays().await;
+    scenario.app.clock.advance_seconds(1);
+    let job = scenario.lease(&scenario.auditor).await;
+    scenario.app.app.db.close().await;
+    let db = scenario.app.database.open().await;
     let leased = db.leased_job(job.id).await.unwrap();
     assert!(leased.work == job.work);
     let kinds = [WorkKind::SelfPlay, WorkKind::Audit];
-    assert_short(&court.app.database, &kinds).await;
+    assert_short(&scenario.app.database, &kinds).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rookery_coordinator::blobs::{Downloads, FolderStore, SharedBlobs};
 
-use super::s3::{Mood, S3};
+use super::s3::{S3, S3Fault};
 
 /// A store: S3 for the test binary `cloud`, else a folder.
 pub(crate) enum Files {
@@ -56,7 +56,7 @@ impl Files {
     pub(crate) fn break_down(&self) {
         match self {
             Self::Folder(_) => std::fs::remove_dir_all(self.root()).unwrap(),
-            Self::Object(s3) => s3.set_mood(Mood::Failing),
+            Self::Object(s3) => s3.set_fault(S3Fault::Failing),
         }
     }
 
@@ -64,7 +64,7 @@ impl Files {
     pub(crate) fn mend(&self) {
         match self {
             Self::Folder(_) => std::fs::create_dir_all(self.root().join("unfinished")).unwrap(),
-            Self::Object(s3) => s3.set_mood(Mood::Well),
+            Self::Object(s3) => s3.set_fault(S3Fault::None),
         }
     }
 }

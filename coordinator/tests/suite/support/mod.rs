@@ -2,7 +2,7 @@
 
 pub(crate) mod anchors;
 pub(crate) mod app;
-pub(crate) mod court;
+pub(crate) mod audit_scenario;
 pub(crate) mod database;
 pub(crate) mod files;
 pub(crate) mod games;

@@ -26,9 +26,9 @@ const SECRET: &str = "test-secret";
 /// How the server treats requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Mood {
-    /// As it should.
-    Well,
+pub(crate) enum S3Fault {
+    /// They are served.
+    None,
     /// It answers 500.
     Failing,
     /// It never answers.
@@ -40,7 +40,7 @@ pub(crate) enum Mood {
 /// The server; it ends with the test's runtime.
 pub(crate) struct S3 {
     address: SocketAddr,
-    mood: Arc<AtomicU8>,
+    fault: Arc<AtomicU8>,
     folder: tempfile::TempDir,
 }
 
@@ -52,11 +52,11 @@ impl S3 {
         service.set_auth(SimpleAuth::from_single(KEY, SECRET));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let mood = Arc::new(AtomicU8::new(Mood::Well as u8));
-        tokio::spawn(serve(listener, service.build(), mood.clone()));
+        let fault = Arc::new(AtomicU8::new(S3Fault::None as u8));
+        tokio::spawn(serve(listener, service.build(), fault.clone()));
         Self {
             address,
-            mood,
+            fault,
             folder,
         }
     }
@@ -90,17 +90,17 @@ impl S3 {
     }
 
     /// How it treats requests from now on.
-    pub(crate) fn set_mood(&self, mood: Mood) {
-        self.mood.store(mood as u8, Ordering::Relaxed);
+    pub(crate) fn set_fault(&self, fault: S3Fault) {
+        self.fault.store(fault as u8, Ordering::Relaxed);
     }
 }
 
-async fn serve(listener: TcpListener, s3: S3Service, mood: Arc<AtomicU8>) {
+async fn serve(listener: TcpListener, s3: S3Service, fault: Arc<AtomicU8>) {
     while let Ok((socket, _)) = listener.accept().await {
-        let (s3, mood) = (s3.clone(), mood.clone());
+        let (s3, fault) = (s3.clone(), fault.clone());
         let answer = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-            let (s3, mood) = (s3.clone(), mood.load(Ordering::Relaxed));
-            async move { Ok::<_, Infallible>(answer(s3, mood, request.map(Body::from)).await) }
+            let (s3, fault) = (s3.clone(), fault.load(Ordering::Relaxed));
+            async move { Ok::<_, Infallible>(answer(s3, fault, request.map(Body::from)).await) }
         });
         tokio::spawn(async move {
             let server = hyper_util::server::conn::auto::Builder::new(TokioExecutor::new());
@@ -110,19 +110,19 @@ async fn serve(listener: TcpListener, s3: S3Service, mood: Arc<AtomicU8>) {
     }
 }
 
-async fn answer(s3: S3Service, mood: u8, request: hyper::Request<Body>) -> Response<Body> {
+async fn answer(s3: S3Service, fault: u8, request: hyper::Request<Body>) -> Response<Body> {
     let failure = || {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
         response
     };
-    if mood == Mood::Failing as u8 {
+    if fault == S3Fault::Failing as u8 {
         return failure();
     }
-    if mood == Mood::Hanging as u8 {
+    if fault == S3Fault::Hanging as u8 {
         std::future::pending::<()>().await;
     }
-    let cut = mood == Mood::Cutting as u8 && request.method() == Method::GET;
+    let cut = fault == S3Fault::Cutting as u8 && request.method() == Method::GET;
     let Ok(response) = s3.call(request).await else {
         return failure();
     };

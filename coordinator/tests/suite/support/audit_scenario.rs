@@ -35,7 +35,7 @@ pub(crate) const POSITIONS: u64 = GAMES as u64 * 8;
 pub(crate) const FEW: u32 = 32;
 
 /// A coordinator with a network, three more contributors and an auditor whom the operator trusts.
-pub(crate) struct Court {
+pub(crate) struct AuditScenario {
     pub(crate) app: TestApp,
     pub(crate) carol: String,
     pub(crate) dave: String,
@@ -43,7 +43,7 @@ pub(crate) struct Court {
     pub(crate) salt: u32,
 }
 
-impl Court {
+impl AuditScenario {
     pub(crate) async fn new() -> Self {
         let mut params = params();
         params.scheduling.selfplay_games = GAMES;
@@ -98,17 +98,17 @@ impl Court {
         }
     }
 
-    /// A court whose contributors have no record yet, and in which the operator has no auditor.
+    /// A scenario whose contributors have no record yet, and in which the operator has no auditor.
     pub(crate) async fn of_newcomers() -> Self {
-        let court = Self::new().await;
-        let db = &court.app.app.db;
+        let scenario = Self::new().await;
+        let db = &scenario.app.app.db;
         let tokens = db.tokens("auditor").await.unwrap();
         let revoked = db.revoke_token(tokens[0].id, "test", noon());
         revoked.await.unwrap();
-        court
-            .come(&[&court.app.bob, &court.carol, &court.dave])
+        scenario
+            .come(&[&scenario.app.bob, &scenario.carol, &scenario.dave])
             .await;
-        court
+        scenario
     }
 
     /// These contributors are heard of: audits are drawn among those at work.
