@@ -122,6 +122,19 @@ pub fn remove_partial(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Gives a file that was written under another name in the same folder its own name, durably: syncs it, renames it and syncs
+/// the folder. For what is too large for [`write_whole`].
+///
+/// # Errors
+///
+/// What the system says; the old file is then still there, whole.
+pub fn finish(partial: &Path, path: &Path) -> io::Result<()> {
+    // Windows syncs only files that are open for writing.
+    OpenOptions::new().write(true).open(partial)?.sync_all()?;
+    std::fs::rename(partial, path)?;
+    sync_folder(folder_of(path))
+}
+
 /// Replaces a file by a new one, which is opened with `options`.
 fn replace(path: &Path, bytes: &[u8], options: &OpenOptions) -> io::Result<()> {
     if is_special(path) {
@@ -131,9 +144,8 @@ fn replace(path: &Path, bytes: &[u8], options: &OpenOptions) -> io::Result<()> {
     let attempt = || {
         let mut file = options.open(&partial)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&partial, path)?;
-        sync_folder(folder_of(path))
+        drop(file);
+        finish(&partial, path)
     };
     attempt().inspect_err(|_| {
         // What is left of it is of no use; that it cannot be removed adds nothing to the error.
@@ -187,6 +199,19 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
         let missing = dir.path().join("missing/a");
         assert!(write_whole(&missing, b"x").is_err());
+    }
+
+    #[test]
+    fn a_finished_file_takes_the_place_of_the_old_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (partial, path) = (dir.path().join("a.part"), dir.path().join("a"));
+        std::fs::write(&path, b"old").unwrap();
+        assert!(finish(&partial, &path).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        std::fs::write(&partial, b"new").unwrap();
+        finish(&partial, &path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert!(!partial.exists());
     }
 
     #[test]

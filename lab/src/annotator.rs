@@ -259,16 +259,6 @@ impl AnnotatedGames {
         self.games += games.len() as u64;
         Ok(())
     }
-
-    /// Makes sure that everything is on disk.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
-    pub fn sync(&self) -> anyhow::Result<()> {
-        let synced = self.file.sync_all();
-        synced.context("cannot write the annotated games")
-    }
 }
 
 #[cfg(test)]

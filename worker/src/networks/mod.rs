@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use rookery_common::files;
 use rookery_common::ids::ContentHash;
 use rookery_common::network::file::MAX_FILE_BYTES;
 use rookery_common::network::{NetworkFileError, Program, verify};
@@ -318,7 +319,7 @@ impl NetworkCache {
         let (cache, path) = (Arc::clone(self), partial.to_owned());
         match blocking(move || cache.check(&path, hash, &proof)).await {
             result @ (Ok(_) | Err(NetworkError::Trial { .. })) => {
-                std::fs::rename(partial, file).map_err(at("rename", partial))?;
+                files::finish(partial, file).map_err(at("rename", partial))?;
                 result
             }
             Err(error) => {

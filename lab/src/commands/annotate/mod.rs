@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use rookery_cli::flags::{OutputArgs, share, threads_or_cores};
 use rookery_cli::pgn::{BytesRead, Ended, each_game, total_bytes};
 use rookery_cli::{Screen, Shutdown};
+use rookery_common::files;
 use rookery_common::pgn::{PgnGame, Skipped};
 use rookery_common::text::quantity;
 use rookery_uci::Launch;
@@ -109,11 +110,10 @@ pub fn execute(args: &AnnotateArgs, screen: &Screen, shutdown: &Shutdown) -> any
         return Ok(());
     }
     work.round()?;
-    work.output.sync()?;
     for (reason, count) in &work.skipped {
         tracing::info!("{}", reason.line(*count));
     }
-    std::fs::rename(&part, &args.output)
+    files::finish(&part, &args.output)
         .with_context(|| format!("cannot write {}", args.output.display()))?;
     tracing::info!(
         "wrote {} to {}; {} evaluated",
