@@ -3,9 +3,10 @@
 //!
 //! - [`flags`]: values that several commands read alike;
 //! - [`screen`], [`shutdown`]: progress, and ending at a safe point;
-//! - [`pgn`], [`network_file`]: the files that command lines name;
+//! - [`pgn`], [`chunk_files`], [`network_file`]: the files that command lines name;
 //! - [`testing`]: command lines in tests.
 
+pub mod chunk_files;
 pub mod flags;
 pub mod network_file;
 pub mod pgn;

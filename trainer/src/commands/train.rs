@@ -24,6 +24,7 @@ use crate::training_loop::{
 };
 use rookery_cli::Screen;
 use rookery_cli::Shutdown;
+use rookery_cli::chunk_files::chunk_files;
 use rookery_cli::flags::{OutputArgs, share};
 use rookery_cli::network_file;
 
@@ -229,26 +230,6 @@ fn read_chunks(args: &TrainArgs, screen: &Screen) -> anyhow::Result<ChunkIngest>
 fn shown(paths: &[PathBuf]) -> String {
     let shown = paths.iter().map(|path| path.display().to_string());
     shown.collect::<Vec<_>>().join(", ")
-}
-
-/// The chunk files among these paths and in these folders (and theirs), in order of their names.
-fn chunk_files(paths: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for path in paths {
-        if !path.is_dir() {
-            files.push(path.clone());
-            continue;
-        }
-        let cannot = || format!("cannot read the folder {}", path.display());
-        let mut entries = Vec::new();
-        for entry in std::fs::read_dir(path).with_context(cannot)? {
-            entries.push(entry.with_context(cannot)?.path());
-        }
-        entries.sort();
-        entries.retain(|entry| entry.is_dir() || entry.extension().is_some_and(|e| e == "chunk"));
-        files.extend(chunk_files(&entries)?);
-    }
-    Ok(files)
 }
 
 #[cfg(test)]
