@@ -1,88 +1,25 @@
 //! How the program ends, in two steps: first the games in hand are finished and uploaded, then
 //! everything stops at once. A closed terminal takes both steps at once.
 //!
-//! [`Shutdown`] is a cheap handle that every part holds. Signals, a fatal answer of the
-//! coordinator and the end of the last wanted job all move it on; it never moves back.
+//! Signals, a fatal answer of the coordinator and the end of the last wanted job all move the [`Shutdown`] on.
 
 use std::time::Duration;
 
-use rookery_common::signals::{StopSignal, StopSignals};
-use tokio::sync::watch;
-
-/// How far the end has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Phase {
-    /// Nothing has been asked for yet.
-    Starting,
-    /// Playing.
-    Running,
-    /// No new jobs; games in hand are finished and uploaded.
-    Finishing,
-    /// Games in hand are dropped; leases are given back.
-    Stopping,
-}
-
-/// A handle on the program's phase.
-#[derive(Debug, Clone)]
-pub struct Shutdown {
-    phase: watch::Sender<Phase>,
-}
-
-impl Default for Shutdown {
-    fn default() -> Self {
-        Self {
-            phase: watch::Sender::new(Phase::Starting),
-        }
-    }
-}
-
-impl Shutdown {
-    /// The present phase.
-    pub fn phase(&self) -> Phase {
-        *self.phase.borrow()
-    }
-
-    /// Whether `phase` has come.
-    pub fn has_reached(&self, phase: Phase) -> bool {
-        self.phase() >= phase
-    }
-
-    /// Moves on to `phase`; does nothing if it has come already.
-    pub fn advance(&self, phase: Phase) {
-        self.phase.send_if_modified(|present| {
-            let later = *present < phase;
-            *present = phase.max(*present);
-            later
-        });
-    }
-
-    /// Waits until `phase` has come.
-    pub async fn reached(&self, phase: Phase) {
-        let mut watched = self.phase.subscribe();
-        // The sender lives in `self`, so waiting cannot fail.
-        drop(watched.wait_for(|present| *present >= phase).await);
-    }
-}
+use rookery_cli::shutdown::{INTERRUPTED, each_signal};
+pub use rookery_cli::shutdown::{Phase, Shutdown};
+use rookery_common::signals::StopSignal;
 
 /// Moves on with every signal that asks the program to end.
 pub async fn follow_signals(shutdown: Shutdown) {
-    let mut signals = match StopSignals::listen() {
-        Ok(signals) => signals,
-        Err(error) => {
-            tracing::warn!("Ctrl-C cannot be listened to: {error}");
-            return;
+    each_signal(|signal| match step(signal, shutdown.phase()) {
+        Step::Advance(phase, why) => {
+            tracing::info!("{why}");
+            shutdown.advance(phase);
         }
-    };
-    loop {
-        match step(signals.next().await, shutdown.phase()) {
-            Step::Advance(phase, why) => {
-                tracing::info!("{why}");
-                shutdown.advance(phase);
-            }
-            Step::Stay => {}
-            Step::Exit => std::process::exit(130),
-        }
-    }
+        Step::Stay => {}
+        Step::Exit => std::process::exit(INTERRUPTED),
+    })
+    .await;
 }
 
 /// What a signal does.
@@ -132,21 +69,6 @@ pub async fn finish_after(time: Duration, shutdown: Shutdown) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[tokio::test]
-    async fn phases_only_move_on() {
-        let shutdown = Shutdown::default();
-        let waiter = tokio::spawn({
-            let shutdown = shutdown.clone();
-            async move { shutdown.reached(Phase::Finishing).await }
-        });
-        assert!(!shutdown.has_reached(Phase::Finishing));
-        shutdown.advance(Phase::Stopping);
-        shutdown.advance(Phase::Finishing);
-        assert_eq!(shutdown.phase(), Phase::Stopping);
-        waiter.await.unwrap();
-        shutdown.reached(Phase::Running).await;
-    }
 
     #[test]
     fn a_closed_terminal_stops_at_once_and_interrupts_in_two_steps() {
