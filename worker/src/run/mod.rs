@@ -12,9 +12,11 @@
 //! [`login`] gets a token, [`request`] asks for jobs, [`resume`] takes up what an earlier start left,
 //! [`supervisor`] is the loop in the middle, [`job_state`] what becomes of a job. [`status`] counts,
 //! [`progress`] shows it, [`job_log`], [`notices`], [`introduction`] and [`summary`] are what the log
-//! says besides. On Unix, `pause` lets go of the device before the program is stopped for a while.
+//! says besides. On Unix, `pause` lets go of the device before the program is stopped for a while; [`activity`] tells
+//! the other parts of pauses.
 
 mod acquire;
+mod activity;
 mod introduction;
 mod job_log;
 mod job_state;
@@ -84,6 +86,7 @@ pub(crate) struct Shared {
     owner: Owner,
     retry: Retry,
     shutdown: Shutdown,
+    activity: activity::ActivityHandle,
     spool: SpoolHandle,
     networks: Arc<NetworkCache>,
     trust: Arc<Trust>,
@@ -111,6 +114,7 @@ impl Shared {
         events: mpsc::UnboundedSender<Event>,
     ) -> anyhow::Result<Self> {
         let trial = Trial(Arc::clone(&machine.devices));
+        let activity = activity::ActivityHandle::new(shutdown.clone());
         let trust = Trust::open(&settings.data_dir, settings.run_key.clone())?;
         Ok(Self {
             networks: NetworkCache::open(settings.data_dir.join("networks"), trial)?,
@@ -121,11 +125,12 @@ impl Shared {
             owner: login.owner,
             retry,
             shutdown,
+            activity: activity.clone(),
             spool,
             notices: Arc::default(),
             job_log: Arc::default(),
             events,
-            status: Arc::new(status::Status::new(counters)),
+            status: Arc::new(status::Status::new(counters, activity)),
             begun: Instant::now(),
         })
     }
@@ -196,7 +201,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         quantity(machine.all_games(), "game")
     );
 
-    let found = spool.open_jobs();
+    let (found, unreadable) = (spool.open_jobs(), spool.take_unreadable());
     let (events, inbox) = mpsc::unbounded_channel();
     let to_supervisor = events.clone();
     let spool = SpoolHandle::start(spool, move |event| {
@@ -207,12 +212,6 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     let player = Player::start(&machine, settings.priority, &judges, &spool, move |event| {
         drop(to_supervisor.send(Event::Play(event)));
     })?;
-    #[cfg(unix)]
-    let pauses = tokio::spawn(pause::serve(
-        player.pause_handle(),
-        Arc::clone(&machine.devices),
-        shutdown.clone(),
-    ));
     let shared = Shared::new(
         settings,
         machine,
@@ -222,6 +221,12 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         Arc::clone(player.counters()),
         events,
     )?;
+    #[cfg(unix)]
+    let pauses = tokio::spawn(pause::serve(player.pause_handle(), shared.clone()));
+    tokio::spawn(resume::give_back_unreadable(
+        shared.client.clone(),
+        unreadable,
+    ));
     let progress = tokio::spawn(progress::show(shared.clone(), screen));
     let uploads = tokio::spawn(upload::serve(shared.clone()));
     let supervisor = supervisor::Supervisor::new(shared.clone(), player, inbox);
@@ -232,7 +237,7 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
     progress.abort();
     #[cfg(unix)]
     pauses.abort();
-    supervisor::log_summary(&shared, sent).await;
+    summary::log_end(&shared, sent).await;
     end.error.map_or(Ok(()), Err)
 }
 

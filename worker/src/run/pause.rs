@@ -7,17 +7,19 @@ use std::time::Duration;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::signal::unix::{self, SignalKind, signal};
 
+use super::Shared;
+use super::activity::PauseReason;
 use crate::device_pool::DevicePool;
 use crate::play::{PauseHandle, Paused};
-use crate::shutdown::{Phase, Shutdown};
+use crate::shutdown::Phase;
 
 /// For so long the program waits for threads to end the batch that they are at.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pauses whenever asked to.
-pub(super) async fn serve(pause_handle: PauseHandle, devices: Arc<DevicePool>, shutdown: Shutdown) {
+pub(super) async fn serve(pause_handle: PauseHandle, shared: Shared) {
     loop {
-        if let Err(error) = pause(&pause_handle, &devices, &shutdown).await {
+        if let Err(error) = pause(&pause_handle, &shared).await {
             tracing::warn!("the program cannot be paused: {error}");
             return;
         }
@@ -25,14 +27,12 @@ pub(super) async fn serve(pause_handle: PauseHandle, devices: Arc<DevicePool>, s
 }
 
 /// Waits for the next wish to pause, and does so until the wish to go on or to end.
-async fn pause(
-    pause_handle: &PauseHandle,
-    devices: &Arc<DevicePool>,
-    shutdown: &Shutdown,
-) -> std::io::Result<()> {
+async fn pause(pause_handle: &PauseHandle, shared: &Shared) -> std::io::Result<()> {
+    let devices = &shared.machine.devices;
     // Listened to anew each time, so that wishes of the time before do not count.
     listen(Signal::TSTP)?.recv().await;
     let mut wish_to_go_on = listen(Signal::CONT)?;
+    let _asked = shared.activity.pause(PauseReason::Asked);
     tracing::info!("pausing: games stay in memory; `fg` (SIGCONT) resumes");
     // A thread may wait until its GPU has idled for its share.
     let _skipped = devices.skip_rests();
@@ -42,10 +42,10 @@ async fn pause(
     };
     if paused.is_some() {
         kill_process(getpid(), Signal::STOP)?;
-        // The first process of a container is not stopped by that. Its threads pause all the same.
+        // The first process of a container is not stopped by that. Its threads pause all the same, and it fetches no job.
         tokio::select! {
             _ = wish_to_go_on.recv() => {}
-            () = shutdown.reached(Phase::Finishing) => {}
+            () = shared.shutdown.reached(Phase::Finishing) => {}
         }
     }
     tracing::info!("resumed after a pause");

@@ -13,7 +13,7 @@ use super::login::fatal_error;
 use super::registration::runs_there;
 use crate::api::{ApiError, JobOffer};
 use crate::random;
-use crate::retry::CallError;
+use crate::retry::{CallError, Failure};
 use crate::shutdown::Phase;
 
 /// Until the next question, where the coordinator has nothing and does not say when to ask.
@@ -28,16 +28,7 @@ const REQUEST_GRACE: Duration = Duration::from_secs(5);
 pub(super) async fn request_job(shared: &Shared) -> Result<Job, AcquireError> {
     let mut told = None;
     loop {
-        let request = request(shared);
-        let call = || async {
-            let answer = shared.client.take_job(&request).await;
-            shared.status.note_request(&answer);
-            answer
-        };
-        // The answer may hold a lease, which has to be given back.
-        let retry = shared.retry.with_grace(REQUEST_GRACE);
-        let what = "no job could be fetched; finished games are kept";
-        match retry.until(Phase::Finishing, what, call).await {
+        match ask(shared).await {
             Ok(JobOffer::Job(job)) => return Ok(*job),
             Ok(JobOffer::Nothing(asked)) => {
                 let pause = random::jittered(nothing_pause(asked));
@@ -56,6 +47,34 @@ pub(super) async fn request_job(shared: &Shared) -> Result<Job, AcquireError> {
                 return Err(fatal_error(error, &format!("no job could be fetched{runs}")).into());
             }
             Err(CallError::Interrupted) => return Err(AcquireError::Interrupted),
+        }
+    }
+}
+
+/// What the coordinator offers, after as many attempts as it takes. None is made during a pause: the job would wait.
+async fn ask(shared: &Shared) -> Result<JobOffer, CallError> {
+    // The answer may hold a lease, which has to be given back.
+    let retry = shared.retry.with_grace(REQUEST_GRACE);
+    let mut attempts = retry.attempts(Phase::Finishing);
+    loop {
+        tokio::select! {
+            biased;
+            () = shared.shutdown.reached(Phase::Finishing) => return Err(CallError::Interrupted),
+            () = shared.activity.resumed() => {}
+        }
+        let request = request(shared);
+        let call = async {
+            let answer = shared.client.take_job(&request).await;
+            shared.status.note_request(&answer);
+            answer
+        };
+        match retry.once(Phase::Finishing, call).await {
+            Ok(offer) => return Ok(offer),
+            Err(Failure::Final(error)) => return Err(error),
+            Err(Failure::Passing(error)) => {
+                let trouble = format!("no job could be fetched; finished games are kept: {error}");
+                attempts.pause(&trouble, Some(&error)).await?;
+            }
         }
     }
 }
@@ -137,8 +156,11 @@ fn request(shared: &Shared) -> JobRequest {
 
 #[cfg(test)]
 mod tests {
+    use rookery_client::testing::Answer;
     use serde_json::json;
 
+    use super::super::activity::PauseReason;
+    use super::super::testing::Fixture;
     use super::*;
 
     fn run(name: &str, status: &str, best: Option<u32>) -> RunInfo {
@@ -148,6 +170,19 @@ mod tests {
             "chunk_bytes": 0, "created_at": "",
         });
         serde_json::from_value(run).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_paused_worker_asks_for_no_job() {
+        let fixture = Fixture::new(|_| Answer::new(204, "")).await;
+        let shared = &fixture.shared;
+        let _asked = shared.activity.pause(PauseReason::Asked);
+        // The end leaves a question that was asked the time for an answer.
+        let (job, ()) = tokio::join!(request_job(shared), async {
+            shared.shutdown.advance(Phase::Finishing);
+        });
+        assert!(matches!(job, Err(AcquireError::Interrupted)));
+        assert!(fixture.asked().is_empty());
     }
 
     #[test]

@@ -7,9 +7,10 @@ use rookery_common::protocol::jobs::{Backend, Heartbeat, Instruction};
 use rookery_common::text::quantity;
 
 use super::acquire::{AcquireError, Acquired, equip};
-use super::lease::Lease;
+use super::lease::{self, Lease};
 use super::login::fatal_error;
 use super::{Event, Shared};
+use crate::api::Client;
 use crate::play::PlayEvent;
 use crate::retry::CallError;
 use crate::shutdown::Phase;
@@ -76,6 +77,15 @@ pub(super) fn leave(shared: &Shared, job: JobId) {
     drop(shared.events.send(Event::Play(PlayEvent::Left(job))));
 }
 
+/// Gives back the leases of jobs that cannot be read any more, so that others get their games before the leases expire.
+pub(super) async fn give_back_unreadable(client: Client, jobs: Vec<JobId>) {
+    for job in jobs {
+        if lease::give_back(&client, job).await {
+            tracing::info!("a job that cannot be read any more was given back: {job}");
+        }
+    }
+}
+
 enum Alive {
     Yes,
     No,
@@ -107,7 +117,27 @@ async fn is_alive(
 
 #[cfg(test)]
 mod tests {
+    use rookery_client::testing::Answer;
+
+    use super::super::testing::Fixture;
     use super::*;
+    use crate::spool::Spool;
+
+    #[tokio::test]
+    async fn the_lease_of_a_job_that_cannot_be_read_is_given_back() {
+        let fixture = Fixture::new(|_| Answer::new(204, "")).await;
+        let job = crate::spool::testing::job(1);
+        let folder = tempfile::tempdir().unwrap();
+        let mut spool = Spool::open(folder.path()).unwrap();
+        spool.begin(job.clone(), Backend::CpuF32).unwrap();
+        drop(spool);
+        let journal = folder.path().join(job.id.to_string()).join("journal");
+        std::fs::write(journal, b"nonsense").unwrap();
+        let mut spool = Spool::open(folder.path()).unwrap();
+        let client = fixture.shared.client.clone();
+        give_back_unreadable(client, spool.take_unreadable()).await;
+        assert_eq!(fixture.asked(), [format!("DELETE jobs/{}", job.id)]);
+    }
 
     #[test]
     fn other_numbers_of_one_device_are_told_from_another_device() {

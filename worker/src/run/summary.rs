@@ -8,7 +8,10 @@ use rookery_common::text::{printable, quantity};
 
 use super::Shared;
 use super::status::Uploaded;
+use super::upload::Drained;
 use crate::api;
+use crate::shutdown::Phase;
+use crate::spool::Remains;
 
 /// Timeout of the question what was counted, at the end.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,6 +31,29 @@ pub(super) async fn log_account(shared: &Shared) {
         Ok(Ok(account)) => tracing::info!("{}", account.words()),
         Ok(Err(error)) => tracing::debug!("what was counted is not known: {error}"),
         Err(_) => tracing::debug!("what was counted is not known in time"),
+    }
+}
+
+/// Tells at the end what was done and what is left.
+pub(super) async fn log_end(shared: &Shared, sent: Drained) {
+    let Remains { kept, lost } = shared.spool.end().await.unwrap_or_default();
+    if lost > 0 {
+        let lost = quantity(lost, "finished game");
+        tracing::error!("lost, as they could not be written: {lost}");
+    }
+    let uploaded = shared.status.uploaded();
+    // Who stops at once does not wait for what the coordinator has counted.
+    if uploaded.chunks > 0 && !shared.shutdown.has_reached(Phase::Stopping) {
+        log_account(shared).await;
+    }
+    let positions = shared.status.counts().positions;
+    let uploaded = given(uploaded, positions, shared.begun.elapsed());
+    match (sent, kept) {
+        (Drained::All, 0) => tracing::info!("ended; uploaded: {uploaded}"),
+        _ => tracing::warn!(
+            "ended; uploaded: {uploaded}; kept and uploaded at the next start: {}",
+            quantity(kept, "finished game")
+        ),
     }
 }
 

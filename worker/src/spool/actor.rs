@@ -27,6 +27,10 @@ pub enum SpoolEvent {
         /// Its job.
         job: JobId,
     },
+    /// Finished games cannot be written at present: playing pauses.
+    WriteFailure,
+    /// They can be written again.
+    WriteRecovery,
     /// A finished game cannot be kept, whatever is tried.
     Unusable {
         /// The job.
@@ -160,7 +164,9 @@ impl Actor {
             match self.spool.record(job, game) {
                 Ok(()) => (self.events)(SpoolEvent::Kept { job }),
                 Err(error @ SpoolError::File { .. }) => {
-                    self.signals.stuck.store(true, Ordering::Relaxed);
+                    if !self.signals.stuck.swap(true, Ordering::Relaxed) {
+                        (self.events)(SpoolEvent::WriteFailure);
+                    }
                     return Err(error);
                 }
                 Err(error) => (self.events)(SpoolEvent::Unusable { job, error }),
@@ -168,6 +174,7 @@ impl Actor {
             self.unwritten.pop_front();
         }
         if self.signals.stuck.swap(false, Ordering::Relaxed) {
+            (self.events)(SpoolEvent::WriteRecovery);
             tracing::info!("finished games can be written again; playing goes on");
         }
         Ok(())
@@ -182,21 +189,23 @@ mod tests {
     use super::*;
 
     /// An actor with a finished game that cannot be written, in a folder.
-    fn stuck(folder: &std::path::Path) -> (Actor, JobId) {
+    fn stuck(folder: &std::path::Path) -> (Actor, JobId, mpsc::Receiver<SpoolEvent>) {
         let job = job(1);
         let mut spool = Spool::open(folder).unwrap();
         spool.begin(job.clone(), Backend::CpuF32).unwrap();
         spool.jobs.get_mut(&job.id).unwrap().break_journal();
-        let mut actor = Actor::new(spool, Box::new(|_| {}), Signals::default());
+        let (sender, events) = mpsc::channel();
+        let tell = Box::new(move |event| drop(sender.send(event)));
+        let mut actor = Actor::new(spool, tell, Signals::default());
         actor.keep(job.id, Box::new(games(&job).remove(0)));
         assert!(actor.signals.stuck.load(Ordering::Relaxed));
-        (actor, job.id)
+        (actor, job.id, events)
     }
 
     #[test]
     fn a_cut_takes_along_the_games_that_waited_to_be_written() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut actor, job) = stuck(folder.path());
+        let (mut actor, job, _) = stuck(folder.path());
         actor.spool.jobs.get_mut(&job).unwrap().mend_journal();
         actor.cut(job).unwrap();
         assert!(!actor.signals.stuck.load(Ordering::Relaxed));
@@ -204,9 +213,25 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_is_told_once_and_so_is_its_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut actor, job, events) = stuck(folder.path());
+        actor.try_to_write();
+        actor.spool.jobs.get_mut(&job).unwrap().mend_journal();
+        actor.try_to_write();
+        actor.try_to_write();
+        let told: Vec<SpoolEvent> = events.try_iter().collect();
+        use SpoolEvent::{Kept, WriteFailure, WriteRecovery};
+        assert!(
+            matches!(told[..], [WriteFailure, Kept { .. }, WriteRecovery]),
+            "{told:?}"
+        );
+    }
+
+    #[test]
     fn orders_do_not_put_off_the_next_try() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut actor, job) = stuck(folder.path());
+        let (mut actor, job, _) = stuck(folder.path());
         let (orders, inbox) = mpsc::channel();
         let cut = || -> Order { Box::new(move |actor| actor.cut(job).unwrap()) };
         let before = actor.next_try;

@@ -20,17 +20,18 @@ mod frame;
 mod handle;
 mod job;
 mod journal;
+mod opening;
 mod owner;
 mod playable;
 mod refused;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use rookery_common::chunk::GameRecord;
-use rookery_common::file_lock::{FileLock, FileLockError};
+use rookery_common::file_lock::FileLock;
 use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::jobs::{Backend, Job, WorkKind};
 use rookery_common::text::quantity;
@@ -45,7 +46,6 @@ pub use playable::JobError;
 use entry::JobStarted;
 use error::at;
 use job::SpooledJob;
-use journal::sync_folder_of;
 
 /// A worker's spool.
 #[derive(Debug)]
@@ -60,6 +60,8 @@ pub struct Spool {
     postponed: BTreeSet<JobId>,
     /// Chunks that are to be sent after all others.
     passed_over: BTreeSet<ContentHash>,
+    /// Jobs whose journals tell nothing any more.
+    unreadable: Vec<JobId>,
 }
 
 /// A chunk to be sent.
@@ -88,129 +90,12 @@ pub struct OpenJob {
     pub backend: Backend,
 }
 
-const DAMAGED: &str = "damaged";
 /// Most bytes of jobs that are played or wait to be uploaded: a fast GPU plays that much in an hour.
 const MOST_BYTES: u64 = 1 << 30;
 /// Most of such jobs.
 const MOST_JOBS: usize = 10_000;
 
 impl Spool {
-    /// Opens the spool in this folder, creating it if it is missing, and repairs what a crash left
-    /// half done. A job whose files cannot be read or written is left as it is, for the next start.
-    ///
-    /// # Errors
-    ///
-    /// [`SpoolError::Locked`] if another worker uses it, [`SpoolError::File`] if the folder cannot be
-    /// read or written.
-    pub fn open(root: &Path) -> Result<Self, SpoolError> {
-        std::fs::create_dir_all(root).map_err(at("create", root))?;
-        let lock = lock(root)?;
-        let mut spool = Self {
-            root: root.to_owned(),
-            _lock: lock,
-            jobs: BTreeMap::new(),
-            owner: None,
-            postponed: BTreeSet::new(),
-            passed_over: BTreeSet::new(),
-        };
-        for folder in std::fs::read_dir(root).map_err(at("read", root))? {
-            let folder = folder.map_err(at("read", root))?;
-            let id = folder
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok());
-            if let Some(id) = id
-                && let Err(error) = spool.open_job(id, &folder.path())
-            {
-                let path = folder.path();
-                tracing::error!(
-                    "{error}; {} is left as it is until the next start",
-                    path.display()
-                );
-            }
-        }
-        Ok(spool)
-    }
-
-    fn open_job(&mut self, id: JobId, folder: &Path) -> Result<(), SpoolError> {
-        if !job::has_journal(folder)? {
-            // The job was being begun or removed.
-            return std::fs::remove_dir_all(folder).map_err(at("remove", folder));
-        }
-        match SpooledJob::open(folder.to_owned())? {
-            Some(job) => self.take_up(id, folder, job),
-            None => self.rescue(id, folder),
-        }
-    }
-
-    fn take_up(&mut self, id: JobId, folder: &Path, mut job: SpooledJob) -> Result<(), SpoolError> {
-        if job.over() {
-            return job.remove();
-        }
-        if job.job().id != id {
-            drop(job);
-            return self.set_aside(folder);
-        }
-        if let Err(error) = playable::check(job.job()) {
-            tracing::error!(
-                "job {id} in {} cannot be played ({error}); its finished games are uploaded",
-                folder.display()
-            );
-            job.cut()?;
-            job.close()?;
-        }
-        self.jobs.insert(id, job);
-        self.remove_if_over(id)
-    }
-
-    /// Takes up what can be read of a damaged job; the journal is kept as it was.
-    fn rescue(&mut self, id: JobId, folder: &Path) -> Result<(), SpoolError> {
-        let path = job::journal_of(folder);
-        let Some(rescued) = journal::rescue(&path)? else {
-            return self.set_aside(folder);
-        };
-        let aside = self.place_aside(folder)?;
-        std::fs::create_dir(&aside).map_err(at("create", &aside))?;
-        let copy = job::journal_of(&aside);
-        std::fs::copy(&path, &copy).map_err(at("copy", &path))?;
-        sync_folder_of(&copy)?;
-        let Some(job) = SpooledJob::open_rescued(folder.to_owned(), &rescued)? else {
-            return self.set_aside(folder);
-        };
-        tracing::warn!(
-            "RK-0506: {} was damaged; rescued, to be uploaded: {}; as it was it lies in {}",
-            path.display(),
-            quantity(job.unsent(), "finished game"),
-            aside.display()
-        );
-        self.take_up(id, folder, job)
-    }
-
-    /// A free place for a damaged folder; the same job may have been set aside before.
-    fn place_aside(&self, folder: &Path) -> Result<PathBuf, SpoolError> {
-        let damaged = self.root.join(DAMAGED);
-        std::fs::create_dir_all(&damaged).map_err(at("create", &damaged))?;
-        let name = folder
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        let free = (0..u32::MAX)
-            .map(|n| damaged.join(format!("{name}.{n}")))
-            .find(|p| !p.exists());
-        Ok(free.unwrap_or(damaged))
-    }
-
-    fn set_aside(&self, folder: &Path) -> Result<(), SpoolError> {
-        let target = self.place_aside(folder)?;
-        tracing::warn!(
-            "{} cannot be read; it now lies in {}",
-            folder.display(),
-            target.display()
-        );
-        std::fs::rename(folder, &target).map_err(at("move", folder))
-    }
-
     /// Begins jobs as this owner's from now on, and lets go of those of other owners, which stay as
     /// they are on disk. Gives how many of their games wait to be uploaded.
     pub fn work_for(&mut self, owner: Owner) -> BTreeMap<Owner, usize> {
@@ -224,6 +109,11 @@ impl Spool {
         });
         self.owner = Some(owner);
         others
+    }
+
+    /// Jobs that were set aside because nothing can be read of them. Their leases are to be given back.
+    pub fn take_unreadable(&mut self) -> Vec<JobId> {
+        std::mem::take(&mut self.unreadable)
     }
 
     /// Jobs that are not closed.
@@ -438,17 +328,6 @@ impl Spool {
     fn job(&mut self, job: JobId) -> Result<&mut SpooledJob, SpoolError> {
         self.jobs.get_mut(&job).ok_or(SpoolError::NoJob(job))
     }
-}
-
-fn lock(root: &Path) -> Result<FileLock, SpoolError> {
-    FileLock::take(&root.join("lock")).map_err(|error| match error {
-        FileLockError::Held { .. } => SpoolError::Locked(root.to_owned()),
-        FileLockError::Io {
-            action,
-            path,
-            source,
-        } => at(action, &path)(source),
-    })
 }
 
 #[cfg(test)]

@@ -11,15 +11,15 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::acquire::{AcquireError, Acquired, acquire};
+use super::activity::{Activity, Pause, PauseReason};
 use super::job_state::{CloseFailure, Effect, JobEvent, JobState};
 use super::lease::{self, Lease};
 use super::login::fatal_error;
 use super::resume::{leave, resume};
-use super::upload::Drained;
-use super::{Event, Shared, introduction, summary, ticks};
+use super::{Event, Shared, introduction, ticks};
 use crate::play::{Control, PlayEvent, Player, games_at_once};
 use crate::shutdown::Phase;
-use crate::spool::{OpenJob, Remains, SpoolError, SpoolEvent};
+use crate::spool::{OpenJob, SpoolError, SpoolEvent};
 
 /// Jobs in hand at once: one being played, one whose last games are being played, one that waits.
 const JOBS: usize = 3;
@@ -48,6 +48,8 @@ pub(super) struct Supervisor {
     begun: u32,
     /// Failures since the last finished game.
     failures: u32,
+    /// Set while finished games cannot be written.
+    disk_pause: Option<Pause>,
     /// What ends the program.
     error: Option<anyhow::Error>,
 }
@@ -74,6 +76,7 @@ impl Supervisor {
             acquiring: None,
             begun: 0,
             failures: 0,
+            disk_pause: None,
             error: None,
         }
     }
@@ -145,12 +148,13 @@ impl Supervisor {
         self.jobs.get(&job)?.lease.as_ref()
     }
 
-    /// Asks for another job if the games in hand will soon not fill the machine.
+    /// Asks for another job if the games in hand will soon not fill the machine. During a pause they would wait.
     fn fetch_ahead(&mut self) {
         let unstarted: usize = self.leases().map(|lease| lease.counters.unstarted()).sum();
         let enough = unstarted >= self.shared.machine.all_games().div_ceil(4);
         let idle = self.acquiring.is_none() && self.leases().count() < JOBS;
-        if self.wants_more() && !enough && idle {
+        let plays = self.shared.activity.now() == Activity::Playing;
+        if plays && self.wants_more() && !enough && idle {
             self.acquiring = Some(tokio::spawn(acquire(self.shared.clone())));
         }
     }
@@ -253,6 +257,12 @@ impl Supervisor {
                     self.count_failure(&error.to_string());
                 }
             }
+            Event::Spool(SpoolEvent::WriteFailure) => {
+                let activity = &self.shared.activity;
+                let pause = || activity.pause(PauseReason::Disk);
+                self.disk_pause.get_or_insert_with(pause);
+            }
+            Event::Spool(SpoolEvent::WriteRecovery) => self.disk_pause = None,
             Event::Settled(job) => {
                 if let Some(sent) = self.perform(job, Effect::CheckSent).await {
                     self.advance(job, sent).await;
@@ -437,29 +447,6 @@ async fn finished(
                 .into())
         }),
         None => std::future::pending().await,
-    }
-}
-
-/// Tells at the end what was done and what is left.
-pub(super) async fn log_summary(shared: &Shared, sent: Drained) {
-    let Remains { kept, lost } = shared.spool.end().await.unwrap_or_default();
-    if lost > 0 {
-        let lost = quantity(lost, "finished game");
-        tracing::error!("lost, as they could not be written: {lost}");
-    }
-    let uploaded = shared.status.uploaded();
-    // Who stops at once does not wait for what the coordinator has counted.
-    if uploaded.chunks > 0 && !shared.shutdown.has_reached(Phase::Stopping) {
-        summary::log_account(shared).await;
-    }
-    let positions = shared.status.counts().positions;
-    let uploaded = summary::given(uploaded, positions, shared.begun.elapsed());
-    match (sent, kept) {
-        (Drained::All, 0) => tracing::info!("ended; uploaded: {uploaded}"),
-        _ => tracing::warn!(
-            "ended; uploaded: {uploaded}; kept and uploaded at the next start: {}",
-            quantity(kept, "finished game")
-        ),
     }
 }
 

@@ -50,6 +50,22 @@ async fn a_job_with_games_that_cannot_be_kept_fails_once() {
 }
 
 #[tokio::test]
+async fn a_paused_supervisor_fetches_no_job() {
+    let mut fixture = Fixture::new(|_| nothing()).await;
+    let mut supervisor = supervisor(&mut fixture);
+    let event = || Event::Spool(SpoolEvent::WriteFailure);
+    supervisor.handle(event()).await;
+    supervisor.handle(event()).await;
+    supervisor.fetch_ahead();
+    assert!(supervisor.acquiring.is_none());
+    assert!(!supervisor.is_over());
+    let event = Event::Spool(SpoolEvent::WriteRecovery);
+    supervisor.handle(event).await;
+    supervisor.fetch_ahead();
+    assert!(supervisor.acquiring.is_some());
+}
+
+#[tokio::test]
 async fn a_lease_is_kept_until_its_finished_games_are_uploaded() {
     let fixture = Fixture::new(|_| nothing()).await;
     let job = crate::spool::testing::job(2);

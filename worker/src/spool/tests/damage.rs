@@ -13,7 +13,9 @@ fn a_folder_that_tells_nothing_is_set_aside() {
     let fixture = Fixture::new(1);
     drop(fixture.begin());
     std::fs::write(fixture.journal(), b"nonsense").unwrap();
-    assert!(fixture.open().open_jobs().is_empty());
+    let mut spool = fixture.open();
+    assert!(spool.open_jobs().is_empty());
+    assert_eq!(spool.take_unreadable(), [fixture.job.id]);
     assert!(
         fixture
             .folder

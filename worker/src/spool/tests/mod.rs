@@ -1,9 +1,12 @@
 //! Jobs in the spool, from the first game to the last answer, and what may happen to their files.
 
+use std::path::Path;
+
 use rookery_common::chunk::{self, Caps, GameRecord};
 use rookery_common::protocol::jobs::{Backend, Job};
 use tempfile::TempDir;
 
+use super::opening::DAMAGED;
 use super::testing::{games, job};
 use super::*;
 

@@ -13,7 +13,8 @@ fn games_that_cannot_be_written_are_not_said_to_be_kept() {
     let mut spool = fixture.begin_with(&fixture.games[..1]);
     let id = fixture.job.id;
     spool.jobs.get_mut(&id).unwrap().break_journal();
-    let handle = SpoolHandle::start(spool, |event| panic!("{event:?}")).unwrap();
+    let events = |event| assert!(matches!(event, SpoolEvent::WriteFailure), "{event:?}");
+    let handle = SpoolHandle::start(spool, events).unwrap();
     for game in &fixture.games[1..] {
         handle.keep(id, Box::new(game.clone()));
     }
@@ -48,7 +49,7 @@ fn the_actor_tells_of_every_kept_game() {
     });
     let kept = inbox.try_iter().filter(|event| match event {
         SpoolEvent::Kept { job } => *job == fixture.job.id,
-        SpoolEvent::Unusable { error, .. } => panic!("{error}"),
+        other => panic!("{other:?}"),
     });
     assert_eq!(kept.count(), 3);
     assert!(!handle.is_stuck());

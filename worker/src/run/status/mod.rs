@@ -10,6 +10,7 @@ use rookery_common::protocol::jobs::{ChunkReceipt, Job, WorkKind};
 use rookery_common::protocol::problem::Remedy;
 use rookery_common::text::quantity;
 
+use super::activity::{Activity, ActivityHandle};
 use crate::api::ApiError;
 use crate::networks::Download;
 use crate::play::Counters;
@@ -18,6 +19,7 @@ use crate::play::Counters;
 #[derive(Debug)]
 pub(crate) struct Status {
     counters: Arc<Counters>,
+    activity: ActivityHandle,
     uploaded: Mutex<Uploaded>,
     /// The job that was begun last, while any is in hand.
     job: Mutex<Option<JobWords>>,
@@ -70,9 +72,10 @@ struct JobWords {
 }
 
 impl Status {
-    pub(super) const fn new(counters: Arc<Counters>) -> Self {
+    pub(super) const fn new(counters: Arc<Counters>, activity: ActivityHandle) -> Self {
         Self {
             counters,
+            activity,
             uploaded: Mutex::new(Uploaded {
                 games: 0,
                 audits: 0,
@@ -138,9 +141,14 @@ impl Status {
         *self.next_upload.lock() = Instant::now().checked_add(pause);
     }
 
-    /// Evaluations a second of late.
+    /// Evaluations a second of late; 0 during a pause.
     pub(super) fn evals_per_second(&self) -> f32 {
-        f64::from_bits(self.evals.load(Relaxed)) as f32
+        match self.activity.now() {
+            Activity::Paused(_) => 0.0,
+            Activity::Playing | Activity::Draining => {
+                f64::from_bits(self.evals.load(Relaxed)) as f32
+            }
+        }
     }
 
     /// What was computed since the start.
@@ -162,8 +170,11 @@ impl Status {
         now
     }
 
-    /// What is played, or how many games the end still takes: in full, and without the run's name.
+    /// Why nothing is played, what is played, or how many games the end still takes: in full, and without the run's name.
     fn now(&self) -> [String; 2] {
+        if let Activity::Paused(reason) = self.activity.now() {
+            return reason.words();
+        }
         let same = |text: String| [text.clone(), text];
         match (*self.left.lock(), &*self.job.lock()) {
             (Some(0), _) => same("uploading, then ending".to_owned()),
@@ -208,6 +219,13 @@ impl Status {
         let [full, short] = self.now();
         let Counters { games, audits, .. } = &*self.counters;
         let games = games_and_audits(games.load(Relaxed), audits.load(Relaxed));
+        if let Activity::Paused(_) = self.activity.now() {
+            return vec![
+                format!("{full} | {games}"),
+                format!("{short} | {games}"),
+                short,
+            ];
+        }
         let positions = f64::from_bits(self.positions.load(Relaxed));
         let evals = f64::from_bits(self.evals.load(Relaxed));
         vec![
@@ -282,190 +300,4 @@ pub(super) struct Counts {
 }
 
 #[cfg(test)]
-mod tests {
-    use rookery_common::ids::NetworkNumber;
-    use rookery_common::protocol::jobs::NetworkRef;
-    use rookery_common::protocol::{Problem, ProblemCode};
-
-    use super::*;
-
-    /// The lines without a limit.
-    fn lines(status: &Status) -> [String; 2] {
-        status.lines(usize::MAX, None)
-    }
-
-    fn receipt(games: u32, positions: u32) -> ChunkReceipt {
-        ChunkReceipt {
-            hash: ContentHash::of(b"chunk"),
-            sequence: 1,
-            games,
-            positions,
-            duplicate: false,
-        }
-    }
-
-    fn unreachable() -> Result<(), ApiError> {
-        Err(ApiError::Unreachable("test".into()))
-    }
-
-    #[test]
-    fn the_lines_tell_what_is_played_and_what_was_uploaded() {
-        let status = Status::new(Arc::default());
-        let [played, _] = lines(&status);
-        assert!(
-            played.starts_with("waiting for a job | 0 games"),
-            "{played}"
-        );
-        let mut job = crate::spool::testing::job(3);
-        // What a coordinator describes besides is not played.
-        let other = NetworkRef {
-            hash: ContentHash::of(b"another"),
-            number: NetworkNumber(7),
-            ..job.networks[0].clone()
-        };
-        job.networks.insert(0, other);
-        let before = status.counts();
-        status.set_job(&job);
-        status.counters.games.fetch_add(5, Relaxed);
-        status.counters.audits.fetch_add(1, Relaxed);
-        status.counters.evaluations.fetch_add(1000, Relaxed);
-        status.measure(before, 2.0);
-        status.set_next_upload(Duration::from_secs(300));
-        let [played, uploaded] = lines(&status);
-        assert_eq!(
-            played,
-            "main self-play #0 | 5 games, 1 audit, 0 positions/s, 500 evals/s"
-        );
-        assert_eq!(uploaded, "uploaded 0 games in 0 chunks, next within 5 min");
-    }
-
-    #[test]
-    fn audits_are_counted_apart_from_games() {
-        let status = Status::new(Arc::default());
-        for _ in 0..2 {
-            status.count_upload(WorkKind::Match, &receipt(20, 1600));
-            status.count_upload(WorkKind::Audit, &receipt(8, 13));
-        }
-        let [_, uploaded] = lines(&status);
-        assert_eq!(uploaded, "uploaded 40 games, 16 audits in 4 chunks");
-        let first = status.uploaded();
-        status.count_upload(WorkKind::SelfPlay, &receipt(1, 90));
-        assert_eq!(status.uploaded().since(first).words(), "1 game");
-    }
-
-    #[test]
-    fn who_waits_for_a_coordinator_that_is_away_says_so() {
-        let status = Status::new(Arc::default());
-        status.set_job(&crate::spool::testing::job(3));
-        status.note_request(&unreachable());
-        let [played, _] = lines(&status);
-        assert!(played.starts_with("main self-play"), "{played}");
-        status.clear_job();
-        let [played, _] = lines(&status);
-        assert!(
-            played.starts_with("waiting for the coordinator |"),
-            "{played}"
-        );
-        status.note_request(&Ok(()));
-        let [played, _] = lines(&status);
-        assert!(played.starts_with("waiting for a job |"), "{played}");
-    }
-
-    #[test]
-    fn the_lines_promise_no_upload_while_none_succeeds() {
-        let status = Status::new(Arc::default());
-        status.set_next_upload(Duration::from_secs(5));
-        status.note_upload(&unreachable());
-        let [_, uploaded] = lines(&status);
-        assert!(
-            uploaded.ends_with("in 0 chunks, finished games wait for the coordinator"),
-            "{uploaded}"
-        );
-        // What is refused is put aside, and waits for nothing.
-        status.note_upload::<()>(&Err(ApiError::Problem {
-            problem: Box::new(Problem::new(ProblemCode::ChunkRefused, "test")),
-            retry_after: None,
-        }));
-        let [_, uploaded] = lines(&status);
-        assert!(uploaded.contains("in 0 chunks, next within"), "{uploaded}");
-    }
-
-    /// The status of a fast machine that has played for long.
-    fn busy() -> Status {
-        let status = Status::new(Arc::default());
-        *status.job.lock() = Some(JobWords {
-            run: "main".into(),
-            work: "match #1234 vs #1233".into(),
-        });
-        status.counters.games.store(1_234_567, Relaxed);
-        status.evals.store(123_456.0_f64.to_bits(), Relaxed);
-        status.positions.store(12_345.0_f64.to_bits(), Relaxed);
-        *status.uploaded.lock() = Uploaded {
-            games: 123_456,
-            audits: 12_345,
-            chunks: 1_234,
-        };
-        status
-    }
-
-    #[test]
-    fn the_lines_of_a_fast_machine_fit_into_narrow_terminals() {
-        let status = busy();
-        let download = Download {
-            number: NetworkNumber(1234),
-            have: 345_000_000,
-            bytes: 396_000_000,
-        };
-        let fit = |columns: usize| {
-            for download in [None, Some(download)] {
-                for line in status.lines(columns, download) {
-                    assert!(line.len() <= columns, "{columns}: {line}");
-                }
-            }
-        };
-        for columns in [38, 48, 78, 118] {
-            fit(columns);
-            let [played, _] = status.lines(columns, None);
-            assert!(played.contains("123456 evals/s"), "{columns}: {played}");
-        }
-        status.note_upload(&unreachable());
-        [38, 48, 78, 118].into_iter().for_each(fit);
-        let [_, waits] = status.lines(38, None);
-        assert_eq!(waits, "games wait for the coordinator");
-        let [_, fetching] = status.lines(78, Some(download));
-        assert!(
-            fetching.ends_with("| fetching network #1234: 345 of 396 MB"),
-            "{fetching}"
-        );
-        status.set_left(1024);
-        [38, 48, 78, 118].into_iter().for_each(fit);
-    }
-
-    #[test]
-    fn a_wide_terminal_gets_all_there_is() {
-        let status = busy();
-        let [played, _] = status.lines(118, None);
-        assert_eq!(
-            played,
-            "main match #1234 vs #1233 | 1234567 games, 12345 positions/s, 123456 evals/s"
-        );
-        let [played, _] = status.lines(48, None);
-        assert_eq!(played, "match #1234 vs #1233 | 123456 evals/s");
-    }
-
-    #[test]
-    fn the_lines_tell_how_many_games_are_left_before_the_end() {
-        let status = Status::new(Arc::default());
-        status.set_next_upload(Duration::from_secs(300));
-        for (games, said) in [
-            (41, "ending, 41 games left | 0 games, "),
-            (1, "ending, 1 game left | "),
-            (0, "uploading, then ending |"),
-        ] {
-            status.set_left(games);
-            let [played, uploaded] = lines(&status);
-            assert!(played.starts_with(said), "{played}");
-            assert!(uploaded.ends_with("in 0 chunks, the rest at the end"));
-        }
-    }
-}
+mod tests;
