@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pauses_that_nobody_asked_for_end_early() {
+    fn only_pauses_without_a_request_of_the_coordinator_end_early() {
         let unexpected = |retry_after| ApiError::Unexpected {
             status: 502,
             detail: "test".into(),

@@ -50,8 +50,8 @@ impl State {
 }
 
 impl DevicePool {
-    /// A pool whose lanes begin with the first so many of `backends`, which have one precision. The others, of which those in
-    /// other numbers have to be exact, take their places where they fail. GPUs compute for at most `gpu_share` of the time.
+    /// A pool whose lanes begin with the first `lanes` of `backends`, which have one precision. The others replace those that
+    /// fail; one of another precision must be exact. GPUs compute for at most `gpu_share` of the time.
     pub fn new(backends: Vec<Arc<dyn Backend>>, lanes: usize, gpu_share: f64) -> Self {
         let device = |backend: &Arc<dyn Backend>| backend.info().device.clone();
         let resting = backends

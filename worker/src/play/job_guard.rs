@@ -1,4 +1,4 @@
-//! What a thread has to do with a job, and what is told when it is over.
+//! A thread's share of a job, and the event when the last thread has left it.
 
 use std::fmt;
 use std::ops::Deref;

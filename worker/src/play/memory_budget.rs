@@ -16,7 +16,7 @@ pub(super) struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// The room of an idle thread that plays so many games.
+    /// The budget of an idle thread that plays `games` at once.
     pub(super) fn of(machine: &Machine, games: NonZeroUsize) -> Self {
         Self {
             games: games.get(),

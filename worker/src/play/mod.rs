@@ -91,7 +91,7 @@ impl GameSink for crate::spool::SpoolHandle {
     }
 }
 
-/// What a thread is told.
+/// An order to a thread.
 #[derive(Debug)]
 enum Order {
     /// To play games.

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_waits_for_a_coordinator_that_does_not_take_a_lease_back() {
+    async fn giving_back_a_lease_has_a_timeout() {
         let job = crate::spool::testing::job(1).id;
         assert!(is_taken(job, ready(Ok(())), GIVE_BACK).await);
         let away = ready(Err(ApiError::Unreachable("test".into())));

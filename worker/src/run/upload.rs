@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_of_a_job_that_nobody_knows_is_said_to_be_kept() {
+    fn a_chunk_of_an_unknown_job_is_reported_as_kept() {
         let unknown = told(ProblemCode::NotFound, warn_of_unknown_job);
         assert!(unknown.contains("stay in a.chunk"), "{unknown}");
         assert!(unknown.contains("next start"), "{unknown}");

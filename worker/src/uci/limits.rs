@@ -117,7 +117,7 @@ impl Limits {
         }
     }
 
-    /// Searches for a mate, and those that the GUI ends, go on for what nobody expects any more.
+    /// Searches for a mate and those that the GUI ends do not stop at convergence.
     const fn has_converged(&self, stats: &SearchStats) -> bool {
         stats.kld_converged && !self.endless && self.mate.is_none()
     }

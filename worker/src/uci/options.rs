@@ -203,7 +203,7 @@ impl Options {
         copy.rows().iter().map(UciOption::declaration).collect()
     }
 
-    /// Sets an option; its name is told whatever its case and spaces.
+    /// Sets an option; case and spaces in its name do not matter.
     ///
     /// # Errors
     ///

@@ -37,8 +37,7 @@ impl Pace {
         })
     }
 
-    /// The largest power of two, `most` at most, of which a batch will take no longer than `time`;
-    /// 1 if none will.
+    /// The largest batch, a power of two and at most `most`, that is expected to take no longer than `time`; 1 if none is.
     pub(super) fn largest_within(&self, time: Duration, most: usize) -> usize {
         let sizes = (0..=index(most)).rev().map(|i| 1 << i);
         let mut fitting = sizes.filter(|size| self.time_of(*size) <= time);
