@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_cli::chunk_files::chunk_files;
 use rookery_cli::{Screen, Shutdown, network_file};
 use rookery_common::chunk::{Caps, ChunkReader};
 use rookery_common::output;
@@ -68,10 +69,7 @@ pub fn execute(args: &ProbeArgs, screen: &Screen, shutdown: &Shutdown) -> anyhow
 
 /// What the games of these files, and of the chunks in these folders, come to.
 fn read(paths: &[PathBuf], screen: &Screen, shutdown: &Shutdown) -> anyhow::Result<GamesReport> {
-    let mut files = Vec::new();
-    for path in paths {
-        list(path, &mut files)?;
-    }
+    let files = chunk_files(paths)?;
     let mut counts = Counts::default();
     let mut task = screen.task("chunks", files.len() as u64);
     for (place, path) in files.iter().enumerate() {
@@ -93,24 +91,6 @@ fn read(paths: &[PathBuf], screen: &Screen, shutdown: &Shutdown) -> anyhow::Resu
     );
     anyhow::ensure!(report.games > 0, "there is no game in these files");
     Ok(report)
-}
-
-/// The file, or all chunks in the folder and the folders in it.
-fn list(path: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
-    if !path.is_dir() {
-        files.push(path.to_owned());
-        return Ok(());
-    }
-    let cannot = || format!("cannot read {}", path.display());
-    let entries: Result<Vec<_>, _> = std::fs::read_dir(path).with_context(cannot)?.collect();
-    let mut inside: Vec<PathBuf> = entries
-        .with_context(cannot)?
-        .iter()
-        .map(std::fs::DirEntry::path)
-        .collect();
-    inside.retain(|path| path.is_dir() || path.extension().is_some_and(|end| end == "chunk"));
-    inside.sort();
-    inside.iter().try_for_each(|path| list(path, files))
 }
 
 /// Counts the games of a chunk.
