@@ -1,7 +1,6 @@
 //! The program for people who study networks.
 //!
 //! - [`analyst`]: an engine that values positions; [`annotator`] comments on games with it, [`policy_eval`] judges policies;
-//! - [`probe`]: early signs of what a network has learnt;
 //! - [`lineage`]: the agents before and beside AlphaZero;
 //! - [`cli`], [`commands`]: what the program does when it is started.
 //!
@@ -13,4 +12,3 @@ pub mod cli;
 pub mod commands;
 pub mod lineage;
 pub mod policy_eval;
-pub mod probe;

@@ -27,7 +27,7 @@ pub(super) enum Unit {
 }
 
 /// All numbers that the trainer reports, without those of versions to come.
-const MEASURES: [Measure; 16] = [
+const MEASURES: [Measure; 21] = [
     Measure {
         name: "loss",
         title: "Loss",
@@ -123,6 +123,36 @@ const MEASURES: [Measure; 16] = [
         title: "Reuse",
         unit: Unit::About("times"),
         meaning: "How often a new position is trained on before it leaves the window.",
+    },
+    Measure {
+        name: "hang_rate",
+        title: "Hanging moves",
+        unit: Unit::Percent,
+        meaning: "Share of new self-play moves that leave a piece to be taken though another move would not; lower is better.",
+    },
+    Measure {
+        name: "hangs_punished",
+        title: "Hanging pieces taken",
+        unit: Unit::Percent,
+        meaning: "How often the next move takes what such a move left; higher is better.",
+    },
+    Measure {
+        name: "score_a_piece_ahead",
+        title: "Score a piece ahead",
+        unit: Unit::Percent,
+        meaning: "Points in new self-play games of a side that was three pawns' worth ahead or more; higher is better.",
+    },
+    Measure {
+        name: "false_resignations",
+        title: "Wrong resignations",
+        unit: Unit::Percent,
+        meaning: "In games played on, how often a side that would have resigned did not lose; lower is better.",
+    },
+    Measure {
+        name: "games_played_on",
+        title: "Games played on",
+        unit: Unit::About("games"),
+        meaning: "New games that were played on although a side might have resigned.",
     },
 ];
 

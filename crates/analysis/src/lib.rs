@@ -5,6 +5,7 @@
 //! - [`device`]: where players compute, as the program opened it;
 //! - [`arena`], [`ladder`]: matches between two networks, and between any two players;
 //! - [`mod@matches`]: the commands that play them;
+//! - [`probe`]: early signs of what a network has learnt;
 //! - [`referee`]: an engine that ends decided games.
 //!
 //! Programs bring the backend: nothing here names a device's library.
@@ -18,6 +19,7 @@ pub mod ladder;
 pub mod lines;
 pub mod matches;
 pub mod position_line;
+pub mod probe;
 pub mod referee;
 
 pub use device::Device;

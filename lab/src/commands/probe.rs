@@ -10,9 +10,10 @@ use rookery_common::output;
 use rookery_common::text::quantity;
 use serde::Serialize;
 
+use rookery_analysis::probe::games::{Counts, GamesReport};
+use rookery_analysis::probe::missing::{self, MissingReport};
+
 use super::flags::DeviceArgs;
-use crate::probe::games::{Counts, GamesReport};
-use crate::probe::missing::{self, MissingReport};
 
 /// Flags of `probe`.
 #[derive(Debug, clap::Args)]

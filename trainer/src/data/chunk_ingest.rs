@@ -1,5 +1,6 @@
 //! From chunks to the two buffers: what is trained on, and a small share held out to measure on.
 
+use rookery_analysis::probe::games::Counts;
 use rookery_common::chunk::PlayedOn;
 use rookery_common::ids::ContentHash;
 use rookery_common::params::ResignParams;
@@ -41,6 +42,7 @@ pub struct ChunkIngest {
     /// The rule by which games of the run are given up.
     resign: Option<ResignParams>,
     resigning: Resigning,
+    tactics: Counts,
 }
 
 /// The games of a chunk, kept but not in a buffer yet.
@@ -88,18 +90,15 @@ impl Resigning {
 
 impl ChunkIngest {
     /// Empty buffers over what `store` keeps; `capacity` positions are kept for training.
-    pub const fn new(store: GameStore, capacity: u64, held_out: HeldOut) -> Self {
+    pub fn new(store: GameStore, capacity: u64, held_out: HeldOut) -> Self {
         Self {
             store,
             held_out,
             training: ReplayBuffer::new(capacity),
             validation: ReplayBuffer::new(HELD_OUT_CAPACITY),
             resign: None,
-            resigning: Resigning {
-                played_on: 0,
-                resigned: 0,
-                wrong: 0,
-            },
+            resigning: Resigning::default(),
+            tactics: Counts::default(),
         }
     }
 
@@ -140,6 +139,7 @@ impl ChunkIngest {
             }
         };
         (decoded.played_on.into_iter()).for_each(|game| self.resigning.count(game));
+        self.tactics += decoded.tactics;
         let games = self.store.add(hash, &decoded.games)?;
         Ok(Some(ChunkGames { hash, games }))
     }
@@ -184,6 +184,11 @@ impl ChunkIngest {
         std::mem::take(&mut self.resigning)
     }
 
+    /// What the games of self-play added since the last call say of tactics.
+    pub fn take_tactics(&mut self) -> Counts {
+        std::mem::take(&mut self.tactics)
+    }
+
     /// Changes how many positions are kept for training.
     pub fn set_capacity(&mut self, capacity: u64) {
         self.training.set_capacity(capacity);
@@ -197,6 +202,8 @@ impl ChunkIngest {
 
 #[cfg(test)]
 mod tests {
+    use rookery_common::chunk::{GameKind, GameRecord};
+
     use super::*;
     use crate::testing;
 
@@ -235,7 +242,6 @@ mod tests {
     #[test]
     fn games_that_were_played_on_measure_resigning() {
         use rookery_common::chess::{GameEnd, GameResult, Termination};
-        use rookery_common::chunk::{GameKind, GameRecord};
 
         // The first mover sees itself lost at its second search.
         let game = |seed, result| {
@@ -283,5 +289,27 @@ mod tests {
             None,
             "each game counts once"
         );
+    }
+
+    #[test]
+    fn games_of_self_play_are_probed_for_tactics_once() {
+        let self_play = testing::game(3, 40);
+        let puzzle = GameRecord {
+            kind: GameKind::Puzzle {
+                puzzle: "a".into(),
+                solved: false,
+            },
+            ..testing::game(4, 40)
+        };
+        let mut expected = Counts::default();
+        expected.add(&self_play).unwrap();
+        assert!(expected.report().hangs > 0, "a game of random moves");
+        let mut ingest = ChunkIngest::new(GameStore::in_memory(), 1000, HeldOut::share(0.0));
+        let (hash, bytes) = testing::chunk_of(&[self_play]);
+        ingest.decode(hash, "self-play", &bytes).unwrap();
+        let (hash, bytes) = testing::chunk_of(&[puzzle]);
+        ingest.decode(hash, "puzzle", &bytes).unwrap();
+        assert_eq!(ingest.take_tactics().report(), expected.report());
+        assert_eq!(ingest.take_tactics().report().moves, 0);
     }
 }

@@ -1,9 +1,12 @@
 //! From a chunk's bytes to packed games, one decoded game in memory at a time.
 
-use rookery_common::chunk::{Caps, ChunkError, ChunkReader, GameKind, PlayedOn, played_on};
+use rookery_analysis::probe::games::Counts;
+use rookery_common::chunk::{
+    Caps, ChunkError, ChunkReader, GameKind, GameRecord, PlayedOn, played_on,
+};
 use rookery_common::params::ResignParams;
 
-use crate::buffer::record;
+use crate::buffer::record::{self, RecordError};
 
 /// The games of a chunk that training may use.
 #[derive(Debug)]
@@ -12,6 +15,8 @@ pub struct DecodedChunk {
     pub games: Vec<Vec<u8>>,
     /// What those that were played on say of resigning.
     pub played_on: Vec<PlayedOn>,
+    /// What its games of self-play say of tactics.
+    pub tactics: Counts,
 }
 
 impl DecodedChunk {
@@ -28,20 +33,30 @@ impl DecodedChunk {
         resign: Option<&ResignParams>,
     ) -> Result<Self, ChunkError> {
         let mut reader = ChunkReader::open(bytes, &Caps::default())?;
-        let (mut games, mut played_on) = (Vec::new(), Vec::new());
+        let mut decoded = Self {
+            games: Vec::new(),
+            played_on: Vec::new(),
+            tactics: Counts::default(),
+        };
         while let Some(record) = reader.next_game()? {
             if matches!(record.kind, GameKind::Match { .. } | GameKind::Audit { .. }) {
                 continue;
             }
-            played_on.extend(resign.and_then(|params| played_on::judge(&record, params)));
-            match record::pack(&record) {
-                Ok(game) => games.push(game),
-                Err(error) => {
-                    tracing::warn!("game {} of {name} is left out: {error}", record.index);
-                }
+            let judged = resign.and_then(|params| played_on::judge(&record, params));
+            decoded.played_on.extend(judged);
+            if let Err(error) = decoded.add(&record) {
+                tracing::warn!("game {} of {name} is left out: {error}", record.index);
             }
         }
-        Ok(Self { games, played_on })
+        Ok(decoded)
+    }
+
+    fn add(&mut self, record: &GameRecord) -> Result<(), RecordError> {
+        self.games.push(record::pack(record)?);
+        if matches!(record.kind, GameKind::SelfPlay { .. }) {
+            self.tactics.add(record)?;
+        }
+        Ok(())
     }
 }
 

@@ -51,6 +51,8 @@ pub enum MetricKind {
     Validation,
     /// How often resigning would have been wrong.
     Resigning,
+    /// What the new games say of tactics.
+    Tactics,
     /// How a candidate's gate match ended.
     Verdict,
 }
@@ -63,6 +65,7 @@ impl MetricKind {
             Self::Train => "train",
             Self::Validation => "validation",
             Self::Resigning => "resigning",
+            Self::Tactics => "tactics",
             Self::Verdict => "verdict",
         }
     }

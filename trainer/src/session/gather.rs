@@ -124,6 +124,7 @@ impl Session {
             ]),
         )?;
         self.measure_resigning()?;
+        self.measure_tactics()?;
         self.enter(Phase::Train(Training {
             done: 0,
             steps: plan.steps,
@@ -152,6 +153,24 @@ impl Session {
             values([
                 ("games_played_on", resigning.played_on as f64),
                 ("false_resignations", wrong),
+            ]),
+        )
+    }
+
+    /// Tells what the games that have come since the last candidate say of tactics.
+    fn measure_tactics(&mut self) -> anyhow::Result<()> {
+        let counts = self.ingest.take_tactics();
+        let report = counts.report();
+        let Some(hang_rate) = report.hang_rate else {
+            return Ok(());
+        };
+        let none = f64::NAN;
+        self.record(
+            MetricKind::Tactics,
+            values([
+                ("hang_rate", hang_rate),
+                ("hangs_punished", report.punished.unwrap_or(none)),
+                ("score_a_piece_ahead", counts.score_ahead().unwrap_or(none)),
             ]),
         )
     }

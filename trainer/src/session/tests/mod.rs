@@ -332,3 +332,18 @@ async fn a_grown_network_is_kept_after_a_rejection() {
     assert_eq!(networks[3].spec.parent, Some(networks[2].hash));
     assert_eq!(networks[3].spec.training_step, 90);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_games_are_probed_before_each_candidate() {
+    let dir = tempfile::tempdir().unwrap();
+    session(&with_chunks(10), settings(dir.path()))
+        .await
+        .unwrap();
+    let log = std::fs::read_to_string(dir.path().join("metrics.jsonl")).unwrap();
+    let mut points = log
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let point = points.find(|point| point["kind"] == "tactics").unwrap();
+    let rate = point["hang_rate"].as_f64().unwrap();
+    assert!((0.01..1.0).contains(&rate), "{point}");
+}

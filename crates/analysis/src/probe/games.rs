@@ -6,7 +6,9 @@
 //! - A side **is ahead** by the material of a quiet position: the side to move is not in check, and no capture wins
 //!   anything. A game counts once for each side and each number of pawns, at the first such position.
 
-use rookery_common::chess::{GameHistory, GameResult};
+use std::ops::AddAssign;
+
+use rookery_common::chess::{GameHistory, GameResult, StartError};
 use rookery_common::chunk::{GameKind, GameRecord};
 use serde::Serialize;
 use shakmaty::{Chess, Color, Move, Position};
@@ -67,13 +69,27 @@ pub struct AheadReport {
     pub believed: f64,
 }
 
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.games += other.games;
+        self.moves += other.moves;
+        self.hangs += other.hangs;
+        self.punished += other.punished;
+        for (one, other) in self.ahead.iter_mut().zip(other.ahead) {
+            one.games += other.games;
+            one.points += other.points;
+            one.believed += other.believed;
+        }
+    }
+}
+
 impl Counts {
     /// Counts a game. Searches that were made again for an audit are no game.
     ///
     /// # Errors
     ///
     /// If its start is no position.
-    pub fn add(&mut self, game: &GameRecord) -> anyhow::Result<()> {
+    pub fn add(&mut self, game: &GameRecord) -> Result<(), StartError> {
         if matches!(game.kind, GameKind::Audit { .. }) {
             return Ok(());
         }
@@ -126,6 +142,14 @@ impl Counts {
             won if won == GameResult::win_of(side) => 1.0,
             _ => 0.0,
         };
+    }
+
+    /// The points, 0 to 1, of sides at the first quiet position in which they were a piece ahead, or more; none without one.
+    pub fn score_ahead(&self) -> Option<f64> {
+        let ahead = &self.ahead[PIECE as usize - 1..];
+        let games: u64 = ahead.iter().map(|one| one.games).sum();
+        let points: f64 = ahead.iter().map(|one| one.points).sum();
+        (games > 0).then(|| points / games as f64)
     }
 
     /// What was counted, as rates.
