@@ -12,20 +12,18 @@ use super::networks::{explained, was_best};
 use super::text;
 
 /// Where a share of the points is known no better than this, one word for it would be a guess.
-const LOOSE: f64 = 0.15;
+const LOOSE: f64 = 0.25;
 /// A match of a network so many numbers before the best one still measures the best one.
 const NEAR: u32 = 10;
 
-/// How the best network fares against each anchor, the strongest first: by the ratings if it or a network shortly before it has
-/// met the anchor, else by the last match of a network that was best. Matches come with the newest first.
+/// How the best network fares against each anchor, the strongest first: by the games that it and the networks shortly before
+/// it have played against the anchor, else by the last match of a network that was best. Ratings would say less: they add up
+/// what networks gained against one another, which is more than they gain against a stranger.
 pub(super) fn ladder(
     best: &NetworkInfo,
     networks: &[NetworkInfo],
     matches: &[MatchInfo],
 ) -> Vec<String> {
-    let Some(own) = best.rating else {
-        return Vec::new();
-    };
     let mut anchors: Vec<_> = networks
         .iter()
         .filter_map(|info| Some((info, info.anchor.as_ref()?, info.rating?)))
@@ -36,18 +34,18 @@ pub(super) fn ladder(
         .filter(|info| was_best(info) && info.number <= best.number)
         .flat_map(|info| matches.iter().filter_map(|m| Meeting::of(info.number, m)))
         .collect();
-    let rung = |(info, name, rating): &(&NetworkInfo, &AnchorName, Rating)| {
+    let rung = |(info, name, _): &(&NetworkInfo, &AnchorName, Rating)| {
         let what = info.spec.program().map(explained);
         let what = what.map_or_else(String::new, |what| format!(" ({what})"));
-        let meetings = met.iter().filter(|one| one.opponent == info.number);
-        // The first of equals is the newest match.
-        let last = meetings.min_by_key(|one| Reverse(one.network));
-        let fares = match last {
-            Some(last) if best.number.0 - last.network.0 <= NEAR => {
-                format!(" it {}", fares(&own, rating))
-            }
-            Some(last) => format!(": not measured since {last}"),
-            None => ": not measured".to_owned(),
+        let meetings = || met.iter().filter(|one| one.opponent == info.number);
+        let near = meetings().filter(|one| best.number.0 - one.network.0 <= NEAR);
+        let fares = match near.map(|one| one.tally).reduce(added) {
+            Some(games) => format!(" it {}", fares(&games)),
+            // The first of equals is the newest match.
+            None => match meetings().min_by_key(|one| Reverse(one.network)) {
+                Some(last) => format!(": not measured since {last}"),
+                None => ": not measured".to_owned(),
+            },
         };
         format!("Against {name}{what}{fares}")
     };
@@ -81,32 +79,42 @@ impl Meeting {
 
 impl fmt::Display for Meeting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally {
-            wins,
-            draws,
-            losses,
-            ..
-        } = self.tally;
-        let network = self.network;
-        write!(f, "#{network} ({wins} won, {draws} drawn, {losses} lost)")
+        write!(f, "#{} ({})", self.network, results(&self.tally))
     }
 }
 
-/// How a rating's owner fares against another, or between which shares of the points if few games tell.
-fn fares(own: &Rating, other: &Rating) -> String {
-    let difference = own.elo - other.elo;
-    let up = (own.high - own.elo).hypot(other.elo - other.low);
-    let down = (own.elo - own.low).hypot(other.high - other.elo);
-    let [low, score, high] = [difference - down, difference, difference + up].map(expected);
+/// The games of both.
+fn added(one: Tally, other: Tally) -> Tally {
+    Tally {
+        wins: one.wins.saturating_add(other.wins),
+        draws: one.draws.saturating_add(other.draws),
+        losses: one.losses.saturating_add(other.losses),
+        pairs: one.pairs,
+    }
+}
+
+fn results(games: &Tally) -> String {
+    let Tally {
+        wins,
+        draws,
+        losses,
+        ..
+    } = games;
+    format!("{wins} won, {draws} drawn, {losses} lost")
+}
+
+/// What such games tell, or between which shares of the points it is if they are few.
+fn fares(games: &Tally) -> String {
+    let (low, high) = text::points_interval(games.points(), games.games());
+    let (low, high) = (low / 100.0, high / 100.0);
+    let results = results(games);
     if high - low > LOOSE {
         let (low, high) = (share_of_points(low), share_of_points(high));
-        format!("may get from {low} to {high} of the points; more matches will tell")
+        format!("may get from {low} to {high} of the points ({results}); more matches will tell")
     } else {
-        format!(
-            "{}: {} of the points",
-            in_words(score),
-            share_of_points(score)
-        )
+        let score = games.score().unwrap_or_default();
+        let (words, share) = (in_words(score), share_of_points(score));
+        format!("{words}: {share} of the points ({results})")
     }
 }
 
@@ -143,42 +151,50 @@ mod tests {
     use super::*;
     use crate::pages::story::tests::network;
 
-    /// A match that the candidate has won once and lost `losses` times.
-    fn met(candidate: u32, opponent: u32, losses: u64) -> MatchInfo {
+    /// A match between two networks.
+    fn met(candidate: u32, opponent: u32, (wins, draws, losses): (u64, u64, u64)) -> MatchInfo {
         serde_json::from_value(json!({
             "id": 1, "run": "main", "purpose": "rating", "status": "finished", "candidate": candidate,
             "opponent": opponent, "rule": {"kind": "none"}, "opened_at": "2030-01-01T00:00:00Z",
-            "tally": {"wins": 1, "draws": 0, "losses": losses, "pairs": {"counts": [0, 0, 0, 0, 0]}},
+            "tally": {"wins": wins, "draws": draws, "losses": losses, "pairs": {"counts": [0, 0, 0, 0, 0]}},
         }))
         .unwrap()
     }
 
     #[test]
     fn the_ladder_is_told_in_words_with_the_strongest_first() {
+        // The ratings say that it is as strong as alphabeta-1; the games do not.
         let networks = [
-            network(0, 700.0, None),
+            network(11, 700.0, None),
+            network(10, 690.0, None),
             network(1, 0.0, Some("random")),
             network(2, 700.0, Some("alphabeta-1")),
         ];
+        let matches = [
+            met(1, 11, (0, 0, 40)),
+            met(11, 2, (1, 2, 17)),
+            met(10, 2, (2, 0, 38)),
+        ];
         assert_eq!(
-            ladder(&networks[0], &networks, &[met(1, 0, 9), met(0, 2, 1)]),
+            ladder(&networks[0], &networks, &matches),
             [
-                "Against alphabeta-1 it is about as strong: 50 % of the points",
-                "Against random it wins almost every game: 98 % of the points",
+                "Against alphabeta-1 it loses most games: 7 % of the points (3 won, 2 drawn, 55 lost)",
+                "Against random it wins almost every game: over 99 % of the points (40 won, 0 drawn, 0 lost)",
             ]
         );
     }
 
     #[test]
     fn a_rung_of_which_few_games_tell_is_told_by_its_bounds() {
-        let mut best = network(0, 1_100.0, None);
-        let networks = [best.clone(), network(1, 0.0, Some("alphabeta-1"))];
-        let told = |best: &NetworkInfo| ladder(best, &networks, &[met(0, 1, 9)]).concat();
-        assert!(told(&best).contains("it wins almost every game"));
-        best.rating.as_mut().unwrap().low = -300.0;
+        let networks = [
+            network(0, 1_100.0, None),
+            network(1, 0.0, Some("alphabeta-1")),
+        ];
         assert_eq!(
-            told(&best),
-            "Against alphabeta-1 it may get from 15 % to over 99 % of the points; more matches will tell"
+            ladder(&networks[0], &networks, &[met(0, 1, (3, 0, 1))]),
+            [
+                "Against alphabeta-1 it may get from 30 % to 95 % of the points (3 won, 0 drawn, 1 lost); more matches will tell"
+            ]
         );
     }
 
@@ -192,9 +208,17 @@ mod tests {
         let told = |matches: &[MatchInfo]| ladder(&networks[0], &networks, matches).concat();
         let anchor = "Against alphabeta-1";
         assert_eq!(told(&[]), format!("{anchor}: not measured"));
-        assert_eq!(told(&[met(20, 10, 3)]), format!("{anchor}: not measured"));
+        assert_eq!(
+            told(&[met(20, 10, (1, 0, 3))]),
+            format!("{anchor}: not measured")
+        );
         let since = format!("{anchor}: not measured since #10 (4 won, 0 drawn, 1 lost)");
-        assert_eq!(told(&[met(1, 10, 4), met(10, 1, 7), met(0, 1, 9)]), since);
-        assert!(told(&[met(20, 1, 3)]).contains("it is about as strong"));
+        let old = [
+            met(1, 10, (1, 0, 4)),
+            met(10, 1, (1, 0, 7)),
+            met(0, 1, (1, 0, 9)),
+        ];
+        assert_eq!(told(&old), since);
+        assert!(told(&[met(20, 1, (40, 20, 36))]).contains("it is about as strong: 52 %"));
     }
 }

@@ -163,12 +163,17 @@ pub(super) fn solved(score: &PuzzleScore) -> String {
 
 /// The 95 % interval of a share in percent, after Wilson (1927).
 pub(super) fn share_interval(of: u64, whole: u64) -> (f64, f64) {
+    points_interval(of as f64, whole)
+}
+
+/// The same for points, of which a trial may give half a one.
+pub(super) fn points_interval(of: f64, trials: u64) -> (f64, f64) {
     const Z: f64 = 1.96;
-    if whole == 0 {
+    if trials == 0 {
         return (0.0, 100.0);
     }
-    let n = whole as f64;
-    let share = of as f64 / n;
+    let n = trials as f64;
+    let share = of / n;
     let middle = share + Z * Z / (2.0 * n);
     let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
     let end = |end: f64| (100.0 * end / (1.0 + Z * Z / n)).clamp(0.0, 100.0);
