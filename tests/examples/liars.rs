@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::TrustLevel;
-use rookery_tests::court::{Court, Sent};
+use rookery_tests::audit_scenario::{AuditScenario, Sent};
 use rookery_tests::liars::{COPIERS, HONEST, LIARS, Player, SELECTORS, THROWERS};
 use rookery_tests::stores::Stores;
 
@@ -50,14 +50,14 @@ async fn main() -> anyhow::Result<()> {
     let (selfplay, matches): (Vec<Player>, Vec<Player>) = all
         .into_iter()
         .partition(|player| player.kind == WorkKind::SelfPlay);
-    let court = Court::of_selfplay(Stores::Files).await?;
-    measure(court, &selfplay, each, rounds, honest).await?;
-    let court = Court::of_matches(Stores::Files).await?;
-    measure(court, &matches, each, rounds, honest).await
+    let scenario = AuditScenario::of_selfplay(Stores::Files).await?;
+    measure(scenario, &selfplay, each, rounds, honest).await?;
+    let scenario = AuditScenario::of_matches(Stores::Files).await?;
+    measure(scenario, &matches, each, rounds, honest).await
 }
 
 async fn measure(
-    mut court: Court,
+    mut scenario: AuditScenario,
     players: &[Player],
     each: u32,
     rounds: u32,
@@ -65,23 +65,26 @@ async fn measure(
 ) -> anyhow::Result<()> {
     for player in players {
         for _ in 0..each {
-            court.admit(player).await?;
+            scenario.admit(player).await?;
         }
     }
     for _ in 0..honest {
-        court.honest_round().await?;
+        scenario.honest_round().await?;
     }
     let mut outcomes: HashMap<&str, Outcome> = HashMap::new();
     let mut sent: HashMap<String, u32> = HashMap::new();
     for _ in 0..rounds {
-        let (before, audits) = (court.standings().await?, court.audits().collect::<Vec<_>>());
-        let round = court.round().await?;
-        let after = court.standings().await?;
+        let (before, audits) = (
+            scenario.standings().await?,
+            scenario.audits().collect::<Vec<_>>(),
+        );
+        let round = scenario.round().await?;
+        let after = scenario.standings().await?;
         for one in &round {
             note(outcomes.entry(one.player.name).or_default(), one);
             *sent.entry(one.name.clone()).or_default() += 1;
         }
-        for ((player, before), (_, after)) in audits.iter().zip(court.audits()) {
+        for ((player, before), (_, after)) in audits.iter().zip(scenario.audits()) {
             outcomes.entry(player.name).or_default().audited += after - before;
         }
         for ((player, before), (_, after)) in before.iter().zip(&after) {

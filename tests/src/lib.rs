@@ -5,11 +5,11 @@
 //! - [`site`]: a coordinator with a run and users, ready for tests;
 //! - [`client`]: the API as a test calls it;
 //! - [`clock`]: a program's clock, which a test sets forward and back;
-//! - [`court`]: a coordinator whose contributors are audited, in rounds;
+//! - [`audit_scenario`]: a coordinator whose contributors are audited, in rounds;
 //! - [`liars`]: contributors who lie, and honest ones with other numbers;
 //! - [`disk`]: a disk that a test fills up or makes read-only;
-//! - [`island`]: a machine of its own, whose network cables a test pulls out;
-//! - [`mood`]: how an S3 server treats its callers;
+//! - [`netns`]: a machine of its own, whose network cables a test pulls out;
+//! - [`s3_fault`]: what an S3 server does wrong;
 //! - [`network`]: network files that are not evaluated;
 //! - [`params`]: runs that finish within a test;
 //! - [`postgres`]: a PostgreSQL server that a test kills and starts again;
@@ -18,13 +18,12 @@
 //! - [`stores`]: what a site keeps its ledger and files in, and tests on each kind of it;
 //! - [`player`]: plays a job with a uniform evaluator and makes the chunk.
 
+pub mod audit_scenario;
 pub mod client;
 pub mod clock;
-pub mod court;
 pub mod disk;
-pub mod island;
 pub mod liars;
-pub mod mood;
+pub mod netns;
 pub mod network;
 pub mod params;
 pub mod player;
@@ -32,5 +31,6 @@ pub mod postgres;
 pub mod programs;
 pub mod proxy;
 pub mod s3;
+pub mod s3_fault;
 pub mod site;
 pub mod stores;

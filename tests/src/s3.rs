@@ -9,8 +9,8 @@ use anyhow::{Context as _, bail};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use crate::mood::Mood;
 use crate::programs::{PATIENCE, Running, quiet_port};
+use crate::s3_fault::S3Fault;
 
 /// The key that the server knows.
 pub const KEY: &str = "test-key";
@@ -90,8 +90,8 @@ impl S3 {
     pub fn run(&self) -> anyhow::Result<()> {
         let listen = self.address().to_string();
         let buckets = self.files().display().to_string();
-        let mood = self.mood().display().to_string();
-        let arguments = ["--listen", &listen, "--dir", &buckets, "--mood", &mood];
+        let fault = self.fault().display().to_string();
+        let arguments = ["--listen", &listen, "--dir", &buckets, "--fault", &fault];
         let log = self.folder.path().join("log");
         let mut running = Running::start("rookery-s3", &log, &arguments, &[])?;
         let deadline = Instant::now() + PATIENCE;
@@ -115,8 +115,8 @@ impl S3 {
         running.context("the S3 server is running")?.kill()
     }
 
-    fn mood(&self) -> PathBuf {
-        self.folder.path().join("mood")
+    fn fault(&self) -> PathBuf {
+        self.folder.path().join("fault")
     }
 
     /// How the server treats requests from now on, also after it was killed.
@@ -124,7 +124,7 @@ impl S3 {
     /// # Errors
     ///
     /// If it cannot be told.
-    pub fn set_mood(&self, mood: Mood) -> anyhow::Result<()> {
-        mood.write(&self.mood())
+    pub fn set_fault(&self, fault: S3Fault) -> anyhow::Result<()> {
+        fault.write(&self.fault())
     }
 }

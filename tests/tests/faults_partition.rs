@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use rookery_tests::client::Client;
-use rookery_tests::island::{Cable, Island, Plug};
+use rookery_tests::netns::{Cable, NetworkNamespace, Plug};
 use rookery_tests::network;
 use rookery_tests::params::tiny;
 use rookery_tests::player::honest_chunk;
@@ -162,14 +162,14 @@ async fn a_replica_that_is_cut_off_from_the_bucket_takes_no_chunk_and_serves_on(
 /// replica and its worker.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_replica_whose_cables_are_pulled_out_loses_nothing() -> anyhow::Result<()> {
-    let Some(island) = Island::new()? else {
+    let Some(netns) = NetworkNamespace::new()? else {
         return Ok(());
     };
     let postgres = Postgres::start(None)?;
     let site = site(by(postgres.address())).await?;
-    let way = Proxy::start_at(island.mainland(Cable::Back), postgres.address()).await?;
-    let listen = format!("{}:8080", island.address(Cable::Front));
-    let _replica = island.start(
+    let way = Proxy::start_at(netns.outside_address(Cable::Back), postgres.address()).await?;
+    let listen = format!("{}:8080", netns.address(Cable::Front));
+    let _replica = netns.start(
         "rookery-coordinator",
         &site.path("replica.log"),
         &[
@@ -190,7 +190,7 @@ async fn a_replica_whose_cables_are_pulled_out_loses_nothing() -> anyhow::Result
     // The database is out of the replica's reach.
     let job = there.job().await?.context("there is a job")?;
     let chunk = honest_chunk(&job)?;
-    island.set(Cable::Back, Plug::Out)?;
+    netns.set(Cable::Back, Plug::Out)?;
     let (refusal, receipt) = tokio::join!(there.upload(&chunk), here.upload(&chunk));
     let refusal = refusal?.expect_err("it cannot be counted");
     ensure!(refusal.status >= 500, "{refusal:?}");
@@ -200,7 +200,7 @@ async fn a_replica_whose_cables_are_pulled_out_loses_nothing() -> anyhow::Result
         Ok((!is_ready(&other).await).then_some(()))
     })
     .await?;
-    island.set(Cable::Back, Plug::In)?;
+    netns.set(Cable::Back, Plug::In)?;
     until_ready(&other).await?;
     let again = there.upload(&chunk).await?.expect("it knows of it");
     assert_eq!((again.sequence, again.duplicate), (receipt.sequence, true));
@@ -208,11 +208,11 @@ async fn a_replica_whose_cables_are_pulled_out_loses_nothing() -> anyhow::Result
     // The replica is out of the worker's reach.
     let job = there.job().await?.context("there is a job")?;
     let chunk = honest_chunk(&job)?;
-    island.set(Cable::Front, Plug::Out)?;
+    netns.set(Cable::Front, Plug::Out)?;
     let lost = tokio::time::timeout(Duration::from_secs(2), there.upload(&chunk)).await;
     assert!(!matches!(lost, Ok(Ok(_))), "{lost:?}");
     let receipt = here.upload(&chunk).await?.expect("the other one counts it");
-    island.set(Cable::Front, Plug::In)?;
+    netns.set(Cable::Front, Plug::In)?;
     until_ready(&other).await?;
     let again = there.upload(&chunk).await?.expect("it knows of it");
     assert_eq!((again.sequence, again.duplicate), (receipt.sequence, true));

@@ -5,10 +5,10 @@ use std::pin::pin;
 
 use anyhow::{Context as _, bail, ensure};
 use rookery_common::protocol::ProblemCode;
-use rookery_tests::mood::Mood;
 use rookery_tests::params::tiny;
 use rookery_tests::player::honest_chunk;
 use rookery_tests::programs::{Running, eventually};
+use rookery_tests::s3_fault::S3Fault;
 use rookery_tests::site::Site;
 use rookery_tests::stores::Servers;
 
@@ -52,7 +52,7 @@ async fn what_a_store_in_trouble_does_not_take_is_kept_and_lands() -> anyhow::Re
     let chunk = honest_chunk(&job)?;
     wait_for_games(&site, 0).await?;
 
-    servers.s3.set_mood(Mood::Failing)?;
+    servers.s3.set_fault(S3Fault::Failing)?;
     let refusal = alice.upload(&chunk).await?.expect_err("the store fails");
     assert_eq!(refusal.code, ProblemCode::Unavailable, "{refusal}");
     let before = site.run().await?;
@@ -64,7 +64,7 @@ async fn what_a_store_in_trouble_does_not_take_is_kept_and_lands() -> anyhow::Re
     .await?;
     assert_eq!(site.run().await?.games, before.games, "they are not stored");
 
-    servers.s3.set_mood(Mood::Slow)?;
+    servers.s3.set_fault(S3Fault::Slow)?;
     let mut upload = pin!(alice.upload(&chunk));
     tokio::select! {
         early = &mut upload => bail!("it waited for no store: {early:?}"),
@@ -73,7 +73,7 @@ async fn what_a_store_in_trouble_does_not_take_is_kept_and_lands() -> anyhow::Re
     let receipt = upload.await?.expect("it is taken, if late");
     assert!(!receipt.duplicate, "{receipt:?}");
 
-    servers.s3.set_mood(Mood::Well)?;
+    servers.s3.set_fault(S3Fault::None)?;
     wait_for_games(&site, before.games + u64::from(receipt.games)).await?;
     site.finish("worker", worker)?;
     check(&site)
@@ -83,15 +83,15 @@ async fn what_a_store_in_trouble_does_not_take_is_kept_and_lands() -> anyhow::Re
 async fn send_in_parts(downloads: &str) -> anyhow::Result<()> {
     let servers = Servers::start(None)?;
     let site = site(&servers, downloads).await?;
-    servers.s3.set_mood(Mood::Short)?;
+    servers.s3.set_fault(S3Fault::Short)?;
     let worker = site.worker("worker")?;
     wait_for_words(&worker, "next try in").await?;
     let tries = || worker.printed().matches("next try in").count();
     let before = tries();
-    servers.s3.set_mood(Mood::Cutting)?;
+    servers.s3.set_fault(S3Fault::Cutting)?;
     let again = async || Ok((tries() > before).then_some(()));
     eventually("it is tried again", again).await?;
-    servers.s3.set_mood(Mood::Garbling)?;
+    servers.s3.set_fault(S3Fault::Garbling)?;
     wait_for_words(&worker, "has the SHA-256").await?;
 
     for file in std::fs::read_dir(site.path("worker").join("networks"))? {
@@ -102,7 +102,7 @@ async fn send_in_parts(downloads: &str) -> anyhow::Result<()> {
     let printed = worker.printed();
     ensure!(!printed.contains("job taken"), "{printed}");
 
-    servers.s3.set_mood(Mood::Well)?;
+    servers.s3.set_fault(S3Fault::None)?;
     wait_for_games(&site, 0).await?;
     site.finish("worker", worker)?;
     check(&site)

@@ -12,8 +12,8 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
-use rookery_tests::mood::{Mood, failure};
 use rookery_tests::s3::{KEY, SECRET};
+use rookery_tests::s3_fault::{S3Fault, failure};
 use s3s::Body;
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
@@ -29,10 +29,10 @@ struct Cli {
     /// The folder; each folder in it is a bucket.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// A file that says how requests are treated: "Well" (also without the file), "Failing", "Slow",
+    /// A file that says how requests are treated: "None" (also without the file), "Failing", "Slow",
     /// "Cutting", "Short" or "Garbling", in quotes.
     #[arg(long, value_name = "FILE")]
-    mood: PathBuf,
+    fault: PathBuf,
 }
 
 #[tokio::main]
@@ -43,23 +43,23 @@ async fn main() -> anyhow::Result<()> {
     let mut service = S3ServiceBuilder::new(files);
     service.set_auth(SimpleAuth::from_single(KEY, SECRET));
     let service = service.build();
-    let mood = Arc::new(cli.mood);
+    let fault = Arc::new(cli.fault);
     let listener = TcpListener::bind(cli.listen)
         .await
         .with_context(|| format!("cannot listen at {}", cli.listen))?;
     loop {
         let (socket, _) = listener.accept().await?;
-        tokio::spawn(serve(socket, service.clone(), mood.clone()));
+        tokio::spawn(serve(socket, service.clone(), fault.clone()));
     }
 }
 
-async fn serve(socket: TcpStream, s3: S3Service, mood: Arc<PathBuf>) {
+async fn serve(socket: TcpStream, s3: S3Service, fault: Arc<PathBuf>) {
     let answer = service_fn(move |request: Request<Incoming>| {
-        let (s3, mood) = (s3.clone(), mood.clone());
+        let (s3, fault) = (s3.clone(), fault.clone());
         async move {
             let request = request.map(Body::from);
-            Ok::<_, Infallible>(match Mood::read(&mood) {
-                Ok(mood) => mood.answer(&s3, request).await,
+            Ok::<_, Infallible>(match S3Fault::read(&fault) {
+                Ok(fault) => fault.answer(&s3, request).await,
                 Err(_) => failure(),
             })
         }

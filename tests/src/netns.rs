@@ -15,10 +15,10 @@ const NETWORK: u32 = Ipv4Addr::new(198, 18, 0, 0).to_bits();
 /// How many cables have room in it, four addresses each.
 const CABLES: u32 = 1 << 15;
 
-/// A cable of an [`Island`].
+/// A cable of an [`NetworkNamespace`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cable {
-    /// To those who call the programs on the island.
+    /// To those who call the programs in the namespace.
     Front,
     /// To what these programs call.
     Back,
@@ -30,12 +30,12 @@ impl Cable {
 
 /// A network namespace, gone with its cables when it is dropped.
 #[derive(Debug)]
-pub struct Island {
+pub struct NetworkNamespace {
     number: u32,
 }
 
-impl Island {
-    /// An island with both cables plugged in; none if this user may not make any, or the system has none: that is
+impl NetworkNamespace {
+    /// A namespace with both cables plugged in; none if this user may not make any, or the system has none: that is
     /// printed.
     ///
     /// # Errors
@@ -51,11 +51,11 @@ impl Island {
             return Ok(None);
         }
         ip(&["-V"])?;
-        let island = Self {
+        let netns = Self {
             number: std::process::id(),
         };
-        match island.rise() {
-            Ok(()) => Ok(Some(island)),
+        match netns.set_up() {
+            Ok(()) => Ok(Some(netns)),
             Err(error) => {
                 eprintln!("NOT RUN: this machine gives no network namespaces: {error}");
                 Ok(None)
@@ -64,7 +64,7 @@ impl Island {
     }
 
     /// Makes the namespace and its cables.
-    fn rise(&self) -> anyhow::Result<()> {
+    fn set_up(&self) -> anyhow::Result<()> {
         let name = self.name();
         ip(&["netns", "add", &name])?;
         ip(&["-n", &name, "link", "set", "lo", "up"])?;
@@ -73,7 +73,7 @@ impl Island {
             ip(&[
                 "link", "add", &here, "type", "veth", "peer", "name", &there, "netns", &name,
             ])?;
-            let address = format!("{}/30", self.mainland(cable));
+            let address = format!("{}/30", self.outside_address(cable));
             ip(&["address", "add", &address, "dev", &here])?;
             let address = format!("{}/30", self.address(cable));
             ip(&["-n", &name, "address", "add", &address, "dev", &there])?;
@@ -87,7 +87,7 @@ impl Island {
         format!("rookery-{}", self.number)
     }
 
-    /// The name of one end of a cable: at home or on the island.
+    /// The name of one end of a cable: at home or in the namespace.
     fn plug(&self, cable: Cable, end: char) -> String {
         let cable = match cable {
             Cable::Front => 'f',
@@ -105,11 +105,11 @@ impl Island {
     }
 
     /// This machine's address at the cable.
-    pub fn mainland(&self, cable: Cable) -> Ipv4Addr {
+    pub fn outside_address(&self, cable: Cable) -> Ipv4Addr {
         self.host(cable, 1)
     }
 
-    /// The island's address at the cable.
+    /// The namespace's address at the cable.
     pub fn address(&self, cable: Cable) -> Ipv4Addr {
         self.host(cable, 2)
     }
@@ -133,7 +133,7 @@ impl Island {
         }
     }
 
-    /// Starts a program on the island; what it prints goes to `log`.
+    /// Starts a program in the namespace; what it prints goes to `log`.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ pub enum Plug {
     Out,
 }
 
-impl Drop for Island {
+impl Drop for NetworkNamespace {
     fn drop(&mut self) {
         // The cables go with the namespace. One that stays is only in the way of the next test's eyes.
         let _ = ip(&["netns", "delete", &self.name()]);

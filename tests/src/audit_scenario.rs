@@ -70,7 +70,7 @@ impl Sent {
 
 /// The coordinator with its people.
 #[derive(Debug)]
-pub struct Court {
+pub struct AuditScenario {
     /// The coordinator.
     pub site: Site,
     auditor: Client,
@@ -88,7 +88,7 @@ fn params() -> RunParams {
     params
 }
 
-impl Court {
+impl AuditScenario {
     /// All jobs are of self-play.
     ///
     /// # Errors
@@ -108,15 +108,15 @@ impl Court {
         params.scheduling.rating_share = 1.0;
         params.scheduling.rating_pairs = 0;
         params.gate = rookery_common::rating::gate::GateRule::None;
-        let court = Self::open(stores, &params).await?;
-        let second = court.site.random_network("1x8", 2)?;
-        court.site.submit(&second).await?;
+        let scenario = Self::open(stores, &params).await?;
+        let second = scenario.site.random_network("1x8", 2)?;
+        scenario.site.submit(&second).await?;
         let order = serde_json::json!({"run": RUN, "candidate": 1, "opponent": 0, "pairs": PAIRS});
-        let operator = &court.site.operator;
+        let operator = &scenario.site.operator;
         let opened = operator.json::<MatchInfo>(Method::POST, "/matches", Some(&order));
         let opened = opened.await?;
         opened.map_err(|problem| anyhow::anyhow!("no match was opened: {problem}"))?;
-        Ok(court)
+        Ok(scenario)
     }
 
     async fn open(stores: Stores, params: &RunParams) -> anyhow::Result<Self> {

@@ -18,9 +18,9 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// How a server treats requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Mood {
-    /// As it should.
-    Well,
+pub enum S3Fault {
+    /// They are served.
+    None,
     /// It answers 500.
     Failing,
     /// It takes its time.
@@ -33,8 +33,8 @@ pub enum Mood {
     Garbling,
 }
 
-impl Mood {
-    /// The mood that a file holds; without the file all is well.
+impl S3Fault {
+    /// The fault that a file names; without the file there is none.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl Mood {
     pub fn read(file: &Path) -> anyhow::Result<Self> {
         match std::fs::read(file) {
             Ok(text) => Ok(serde_json::from_slice(&text)?),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::Well),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::None),
             Err(error) => Err(error.into()),
         }
     }
@@ -58,12 +58,12 @@ impl Mood {
         Ok(std::fs::rename(&partial, file)?)
     }
 
-    /// The answer of a server in this mood.
+    /// The answer of a server with this fault.
     pub async fn answer(self, s3: &S3Service, request: Request<Body>) -> Response<Body> {
         match self {
             Self::Failing => return failure(),
             Self::Slow => tokio::time::sleep(PAUSE).await,
-            Self::Well | Self::Cutting | Self::Short | Self::Garbling => {}
+            Self::None | Self::Cutting | Self::Short | Self::Garbling => {}
         }
         let is_read = request.method() == Method::GET;
         match s3.call(request).await {
@@ -73,9 +73,9 @@ impl Mood {
         }
     }
 
-    /// What this mood makes of something that is read.
+    /// What this fault makes of something that is read.
     async fn spoil(self, response: Response<Body>) -> Response<Body> {
-        if matches!(self, Self::Well | Self::Failing | Self::Slow) {
+        if matches!(self, Self::None | Self::Failing | Self::Slow) {
             return response;
         }
         let (mut parts, body) = response.into_parts();
