@@ -202,13 +202,7 @@ fn run(
 fn bytes_of_position(weights: &Weights, size: usize) -> [f64; 2] {
     let spec = weights.spec();
     let batch = random_batch(spec.input, spec.policy.encoding, size, 0);
-    let (size, moves) = (size as f64, batch.moves().len() as f64);
-    let planes = 8 * spec.input.binary_planes() + 4 * spec.input.scalar_planes();
-    // Each frame has its length, kind, numbers of the batch and of the network, and the count of positions.
-    let frames = (size / rookery_backend_remote::MAX_POSITIONS as f64).ceil();
-    let up = size * (2 + planes) as f64 + 2.0 * moves + 15.0 * frames;
-    let down = 12.0 * size + 4.0 * moves + 11.0 * frames;
-    [up / size, down / size]
+    rookery_backend_remote::frame_bytes(&batch).map(|bytes| bytes as f64 / size as f64)
 }
 
 fn load(name: &str) -> Result<Weights, Error> {

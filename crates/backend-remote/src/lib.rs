@@ -60,6 +60,7 @@ mod token;
 
 pub use address::{ParseAddressError, RemoteAddress};
 pub use client::{PATIENCE, RemoteBackend, RemoteDevice};
+pub use positions::frame_bytes;
 pub use server::{Limits, Server, ServerError, ServerOptions, Statistics};
 pub use token::{DeviceToken, TokenError};
 

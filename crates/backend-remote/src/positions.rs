@@ -33,6 +33,23 @@ pub(crate) fn part_from(batch: &Batch, start: usize) -> Range<usize> {
     start..end
 }
 
+/// The bytes of all frames of a batch, and those of their answers.
+pub fn frame_bytes(batch: &Batch) -> [usize; 2] {
+    // Length and kind of the frame, the batch's number, the network's in a request, and the count of positions.
+    const HEADS: [usize; 2] = [4 + 1 + 4 + 4 + 2, 4 + 1 + 4 + 2];
+    let (mut start, mut frames) = (0, 0);
+    while start < batch.len() {
+        start = part_from(batch, start).end;
+        frames += 1;
+    }
+    let (positions, moves) = (batch.len(), batch.moves().len());
+    let up = positions * position_bytes(batch.input()) + 2 * moves;
+    [
+        HEADS[0] * frames + up,
+        HEADS[1] * frames + 12 * positions + 4 * moves,
+    ]
+}
+
 /// Appends some positions of a batch.
 pub(crate) fn write_positions(batch: &Batch, part: Range<usize>, out: &mut Vec<u8>) {
     let (planes, scalars) = (batch.input().binary_planes(), batch.input().scalar_planes());
@@ -166,6 +183,7 @@ mod tests {
     use rookery_engine::dummy::random_batch;
 
     use super::*;
+    use crate::message::{Reply, Request};
 
     fn assert_same(one: &Batch, other: &Batch) {
         assert_eq!(one.binary(), other.binary());
@@ -202,6 +220,41 @@ mod tests {
         }
         assert_same(&joined, &batch);
         assert_eq!(parts, 3);
+    }
+
+    #[test]
+    fn frames_have_the_bytes_that_they_are_said_to_have() {
+        for input in InputEncoding::ALL {
+            for size in [1, 64, MAX_POSITIONS + 3] {
+                let batch = random_batch(input, PolicyEncoding::Lc01858, size, 5);
+                let (mut start, mut found) = (0, [0; 2]);
+                while start < batch.len() {
+                    let part = part_from(&batch, start);
+                    start = part.end;
+                    let moves: usize = part.clone().map(|one| batch.moves_of(one).len()).sum();
+                    let (mut positions, mut evaluations) = (Vec::new(), Vec::new());
+                    let value = Wdl::from_q(0.0);
+                    write_evaluations(
+                        &vec![value; part.len()],
+                        &vec![0.0; moves],
+                        &mut evaluations,
+                    );
+                    write_positions(&batch, part, &mut positions);
+                    let request = Request::Evaluate {
+                        id: 1,
+                        network: 2,
+                        positions: &positions,
+                    };
+                    let reply = Reply::Evaluations {
+                        id: 1,
+                        evaluations: &evaluations,
+                    };
+                    found[0] += request.to_frame().len();
+                    found[1] += reply.to_frame().len();
+                }
+                assert_eq!(frame_bytes(&batch), found, "{input:?} {size}");
+            }
+        }
     }
 
     #[test]
