@@ -216,13 +216,37 @@ impl Site {
     ///
     /// If it cannot be started.
     pub fn worker_at(&self, url: &str, name: &str) -> anyhow::Result<Running> {
+        self.start_worker(url, name, &[], &[])
+    }
+
+    /// The same with more flags and variables of the environment.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started.
+    pub fn worker_with(
+        &self,
+        name: &str,
+        flags: &[&str],
+        environment: &[(&str, &str)],
+    ) -> anyhow::Result<Running> {
+        self.start_worker(&self.url(), name, flags, environment)
+    }
+
+    fn start_worker(
+        &self,
+        url: &str,
+        name: &str,
+        flags: &[&str],
+        environment: &[(&str, &str)],
+    ) -> anyhow::Result<Running> {
         let folder = self.path(name).display().to_string();
         let arguments = ["run", "--server", url, "--dir", &folder, "--name", name];
         Running::start(
             "rookery-worker",
             &self.path(&format!("{name}.log")),
-            &arguments,
-            &[],
+            &[&arguments, flags].concat(),
+            environment,
         )
     }
 

@@ -73,7 +73,8 @@ pub enum Command {
     /// Be a chess engine for graphical interfaces, tournament managers and bots: speaks UCI on
     /// standard input and output.
     Uci(UciArgs),
-    /// List what this machine can compute on, with the names that --device takes, and the kernels of GPUs that were fastest.
+    /// List what this machine can compute on, with the names that --device takes, the kernels of GPUs that were fastest,
+    /// and the speeds that `bench` measured.
     Devices(DevicesArgs),
     /// Offer this machine's device to other machines, which use it with `--device remote://HOST:PORT`. One GPU serves
     /// the whole house. Only the greeting is protected by the token: for networks that you trust. With a certificate

@@ -19,6 +19,23 @@ pub struct Tuning {
     precisions: Vec<MeasuredPrecision>,
     #[serde(default)]
     pairs: Vec<MeasuredPair>,
+    #[serde(default)]
+    speeds: Vec<MeasuredSpeed>,
+}
+
+/// What `bench` measured, in evaluations a second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeasuredSpeed {
+    /// The devices with their drivers.
+    pub hardware: String,
+    /// The numbers in which they compute.
+    pub precision: String,
+    /// The network, as `--network` named it.
+    pub network: String,
+    /// By the batch size that is fastest.
+    pub bare: u64,
+    /// In self-play.
+    pub selfplay: u64,
 }
 
 /// What a choice of numbers depends on.
@@ -140,6 +157,21 @@ impl Tuning {
         self.pairs
             .retain(|old| old.key.version == pair.key.version && old.key != pair.key);
         self.pairs.push(pair);
+    }
+
+    /// What was measured on some hardware.
+    pub fn speeds<'a>(&'a self, hardware: &'a str) -> impl Iterator<Item = &'a MeasuredSpeed> {
+        let speeds = self.speeds.iter();
+        speeds.filter(move |speed| speed.hardware == hardware)
+    }
+
+    /// Notes what was measured, in the place of what was measured so before.
+    pub fn note_speed(&mut self, speed: MeasuredSpeed) {
+        self.speeds.retain(|old| {
+            (&old.hardware, &old.precision, &old.network)
+                != (&speed.hardware, &speed.precision, &speed.network)
+        });
+        self.speeds.push(speed);
     }
 
     /// The games of a thread that suited best, if that was ever measured.
@@ -265,6 +297,24 @@ mod tests {
             serde_json::from_str::<Tuning>("{\"entries\": []}").unwrap(),
             Tuning::default()
         );
+    }
+
+    #[test]
+    fn the_last_speed_of_a_network_is_kept_for_each_hardware_and_precision() {
+        let speed = |hardware: &str, precision: &str, bare| MeasuredSpeed {
+            hardware: hardware.to_owned(),
+            precision: precision.to_owned(),
+            network: "6x64".to_owned(),
+            bare,
+            selfplay: 7,
+        };
+        let mut tuning = Tuning::default();
+        for (precision, bare) in [("f32", 1), ("f16", 2), ("f32", 3)] {
+            tuning.note_speed(speed("Card", precision, bare));
+        }
+        tuning.note_speed(speed("cpu", "f32", 4));
+        let found: Vec<_> = tuning.speeds("Card").cloned().collect();
+        assert_eq!(found, [speed("Card", "f16", 2), speed("Card", "f32", 3)]);
     }
 
     #[test]

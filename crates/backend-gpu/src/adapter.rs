@@ -35,6 +35,8 @@ pub struct GpuAdapter {
     pub workgroup_threads: u32,
     /// The largest array that a kernel can read, in bytes.
     pub binding_bytes: u64,
+    /// The largest of its own memories, in bytes, where the interface tells: Vulkan.
+    pub memory_bytes: Option<u64>,
 }
 
 impl fmt::Display for GpuAdapter {
@@ -174,5 +176,29 @@ fn describe(number: usize, adapter: &wgpu::Adapter) -> GpuAdapter {
         binding_bytes: limits
             .max_storage_buffer_binding_size
             .min(limits.max_buffer_size),
+        memory_bytes: memory_bytes(adapter),
     }
+}
+
+/// The largest of the heaps that Vulkan calls the device's own. A card whose memory the processor can reach may list a part
+/// of it once more.
+#[cfg(not(target_vendor = "apple"))]
+#[expect(unsafe_code, reason = "wgpu does not tell of memory, and Vulkan does")]
+fn memory_bytes(adapter: &wgpu::Adapter) -> Option<u64> {
+    /// `VK_MEMORY_HEAP_DEVICE_LOCAL_BIT`.
+    const DEVICE_LOCAL: u32 = 1;
+    // SAFETY: the handles are read while the adapter is there, and nothing is destroyed.
+    let memory = unsafe {
+        let vulkan = adapter.as_hal::<wgpu::hal::api::Vulkan>()?;
+        let instance = vulkan.shared_instance().raw_instance();
+        instance.get_physical_device_memory_properties(vulkan.raw_physical_device())
+    };
+    let heaps = memory.memory_heaps_as_slice().iter();
+    let own = heaps.filter(|heap| heap.flags.as_raw() & DEVICE_LOCAL != 0);
+    own.map(|heap| heap.size).max()
+}
+
+#[cfg(target_vendor = "apple")]
+const fn memory_bytes(_: &wgpu::Adapter) -> Option<u64> {
+    None
 }

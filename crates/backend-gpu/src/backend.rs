@@ -18,7 +18,7 @@ use crate::kernel::Storage;
 use crate::layers::Planner;
 use crate::matrix_choice::MatrixChoice;
 use crate::network::GpuNetwork;
-use crate::submission_bound::{LONGEST, MOST_POSITIONS};
+use crate::submission_bound::{FEWEST_POSITIONS, LONGEST, MOST_POSITIONS};
 use crate::tuning::KernelTuner;
 use crate::variant::TowerPath;
 
@@ -26,8 +26,6 @@ use crate::variant::TowerPath;
 const TRIED_POSITIONS: usize = 64;
 /// Seed of the games that they are from.
 const TRIED_SEED: u64 = 1;
-/// Positions of a submission at least, however long they take.
-const FEWEST_POSITIONS: usize = 8;
 /// How often a batch is timed: other threads' submissions may come before it.
 const TIMED_RUNS: usize = 3;
 
@@ -235,9 +233,55 @@ impl Trial {
         network.bound.set_by_time(FEWEST_POSITIONS);
         evaluator.evaluate(&self.batch, &mut found)?;
         compare(network, &found, &self.expected)?;
-        let positions = positions_within(LONGEST, network, &self.batch)?;
+        let positions = self.positions_within(LONGEST, network)?;
         network.bound.set_by_time(positions);
         Ok(())
+    }
+
+    /// Positions of a submission that takes this long, by the time of the largest batch that is no longer, as few positions
+    /// leave most of a large GPU idle. The positions are those of the trial again and again, and are compared again.
+    pub(crate) fn positions_within(
+        &self,
+        longest: Duration,
+        network: &Arc<GpuNetwork>,
+    ) -> Result<usize, BackendError> {
+        let mut each = Duration::MAX;
+        let sizes = std::iter::successors(Some(FEWEST_POSITIONS), |size| Some(4 * size));
+        for positions in sizes.take_while(|size| *size <= MOST_POSITIONS) {
+            if each.saturating_mul(positions as u32) > longest && each < Duration::MAX {
+                break;
+            }
+            network.bound.set_by_time(positions);
+            let (part, expected) = self.repeated(positions);
+            let mut evaluator = GpuEvaluator::new(Arc::clone(network));
+            let mut answer = Evaluations::default();
+            // The first call gets memory.
+            evaluator.evaluate(&part, &mut answer)?;
+            compare(network, &answer, &expected)?;
+            let mut shortest = Duration::MAX;
+            for _ in 0..TIMED_RUNS {
+                let begun = Instant::now();
+                evaluator.evaluate(&part, &mut answer)?;
+                shortest = shortest.min(begun.elapsed());
+            }
+            each = shortest / positions as u32;
+        }
+        let count = longest.as_nanos() / each.as_nanos().max(1);
+        Ok((count as usize).max(FEWEST_POSITIONS))
+    }
+
+    /// This many positions, those of the trial again and again, with what is expected of them.
+    pub(crate) fn repeated(&self, positions: usize) -> (Batch, Evaluations) {
+        let mut batch = Batch::new(self.batch.input(), self.batch.policy());
+        (0..positions).for_each(|index| batch.push_from(&self.batch, index % self.batch.len()));
+        let Evaluations { logits, values } = &self.expected;
+        let logits = logits.iter().cycle().take(batch.moves().len());
+        let values = values.iter().cycle().take(positions);
+        let expected = Evaluations {
+            logits: logits.copied().collect(),
+            values: values.copied().collect(),
+        };
+        (batch, expected)
     }
 }
 
@@ -262,36 +306,4 @@ fn compare(
         network.spec().shape(),
         network.precision(),
     )))
-}
-
-/// Positions of a submission that takes this long, by the time of the largest batch that is no longer, as few positions
-/// leave most of a large GPU idle. The positions are those of `batch` again and again.
-fn positions_within(
-    longest: Duration,
-    network: &Arc<GpuNetwork>,
-    batch: &Batch,
-) -> Result<usize, BackendError> {
-    let mut each = Duration::MAX;
-    let sizes = std::iter::successors(Some(FEWEST_POSITIONS), |size| Some(4 * size));
-    for positions in sizes.take_while(|size| *size <= MOST_POSITIONS) {
-        if each.saturating_mul(positions as u32) > longest && each < Duration::MAX {
-            break;
-        }
-        network.bound.set_by_time(positions);
-        let mut part = Batch::new(batch.input(), batch.policy());
-        (0..positions).for_each(|index| part.push_from(batch, index % batch.len()));
-        let mut evaluator = GpuEvaluator::new(Arc::clone(network));
-        let mut answer = Evaluations::default();
-        // The first call gets memory.
-        evaluator.evaluate(&part, &mut answer)?;
-        let mut shortest = Duration::MAX;
-        for _ in 0..TIMED_RUNS {
-            let begun = Instant::now();
-            evaluator.evaluate(&part, &mut answer)?;
-            shortest = shortest.min(begun.elapsed());
-        }
-        each = shortest / positions as u32;
-    }
-    let count = longest.as_nanos() / each.as_nanos().max(1);
-    Ok((count as usize).max(FEWEST_POSITIONS))
 }

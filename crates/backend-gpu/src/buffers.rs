@@ -130,7 +130,8 @@ impl Buffers {
         })
     }
 
-    /// Sends a request of `[positions, moves]`, computes it, and reads the whole of `answer` back.
+    /// Sends a request of `[positions, moves]`, computes it, and reads the whole of `answer` back. Gives how many submissions
+    /// the device had to compute then, with this one.
     ///
     /// # Errors
     ///
@@ -141,7 +142,7 @@ impl Buffers {
         request: &[u32],
         [positions, moves]: [usize; 2],
         answer: &mut [f32],
-    ) -> Result<(), String> {
+    ) -> Result<usize, String> {
         let gpu = &*network.gpu;
         let request: &[u8] = bytemuck::cast_slice(request);
         let sent = request.len() as u64;
@@ -159,8 +160,13 @@ impl Buffers {
         encoder.copy_buffer_to_buffer(&self.staging, 0, &self.request, 0, sent);
         self.compute(network, &mut encoder, positions, moves);
         encoder.copy_buffer_to_buffer(&self.answer, 0, &self.readback, 0, received);
+        let in_flight = gpu.in_flight();
         let submission = gpu.queue.submit([encoder.finish()]);
+        #[cfg(debug_assertions)]
+        lose_if_asked(gpu);
         self.wait(gpu, submission, received)?;
+        let queued = in_flight.queued;
+        drop(in_flight);
         let view = self
             .readback
             .get_mapped_range(..received)
@@ -168,7 +174,7 @@ impl Buffers {
         answer.copy_from_slice(bytemuck::cast_slice(&view));
         drop(view);
         self.readback.unmap();
-        Ok(())
+        Ok(queued)
     }
 
     /// How long each step takes for a request of `[positions, moves]`, repeated `rounds` times in one submission. What the
@@ -267,6 +273,16 @@ impl Buffers {
             result.map_err(|error| error.to_string())?;
         }
         Ok(())
+    }
+}
+
+/// Loses the device once for each time that a file appears whose path this variable of the environment has: for tests of
+/// whole programs, which are not built for release.
+#[cfg(debug_assertions)]
+fn lose_if_asked(gpu: &Gpu) {
+    let asked = std::env::var_os("ROOKERY_TEST_GPU_LOSS");
+    if asked.is_some_and(|path| std::fs::remove_file(path).is_ok()) {
+        gpu.device.destroy();
     }
 }
 

@@ -16,7 +16,8 @@ use crate::request;
 /// Evaluates a network for the thread that asks, which waits for the device.
 ///
 /// Each evaluator has its own arrays on the device, so that the batches of several threads follow one another without a
-/// pause: while one's is computed, the other's is prepared.
+/// pause: while one's is computed, the other's is prepared. An array to write and one to read for each thread replace a
+/// ring of staging buffers: nothing is allocated from the second batch on, unless it is larger.
 #[derive(Debug)]
 pub struct GpuEvaluator {
     network: Arc<GpuNetwork>,
@@ -142,11 +143,15 @@ impl GpuEvaluator {
         numbers.resize(moves + part.len() * network.plan.sizes.values, 0.0);
         let begun = Instant::now();
         let done = buffers.round_trip(&network, &request, [part.len(), moves], &mut numbers);
-        if let Err(why) = done {
-            self.buffers = None;
-            return Err(self.error(&network.gpu.give_up(why)));
-        }
-        network.bound.note_time(part.len(), begun.elapsed());
+        let queued = match done {
+            Ok(queued) => queued,
+            Err(why) => {
+                self.buffers = None;
+                return Err(self.error(&network.gpu.give_up(why)));
+            }
+        };
+        let time = begun.elapsed();
+        network.bound.note_time(part.len(), time, queued);
         let (logits, values) = numbers.split_at(moves);
         answer.logits.extend_from_slice(logits);
         let first = answer.values.len();

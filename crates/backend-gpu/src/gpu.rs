@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::{Mutex, MutexGuard};
 use rookery_engine::BackendError;
@@ -22,6 +23,27 @@ pub(crate) struct Gpu {
     /// By their source: networks of one shape share them.
     pipelines: Mutex<HashMap<Kernel, wgpu::ComputePipeline>>,
     fault: Arc<Mutex<Option<String>>>,
+    submissions: AtomicUsize,
+    /// The most submissions that were in flight at the same time.
+    #[cfg(test)]
+    pub(crate) most_in_flight: AtomicUsize,
+    /// Bytes of the device that may be allocated.
+    #[cfg(test)]
+    pub(crate) memory_limit: std::sync::atomic::AtomicU64,
+}
+
+/// A submission that the device has not finished.
+#[derive(Debug)]
+pub(crate) struct InFlight<'a> {
+    gpu: &'a Gpu,
+    /// Submissions that were in flight when this one was sent, with itself. They are computed one after the other.
+    pub(crate) queued: usize,
+}
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        self.gpu.submissions.fetch_sub(1, Relaxed);
+    }
 }
 
 /// Whether kernels check their accesses to memory.
@@ -89,6 +111,11 @@ impl Gpu {
             checks,
             pipelines: Mutex::default(),
             fault,
+            submissions: AtomicUsize::new(0),
+            #[cfg(test)]
+            most_in_flight: AtomicUsize::new(0),
+            #[cfg(test)]
+            memory_limit: u64::MAX.into(),
         }))
     }
 
@@ -101,6 +128,14 @@ impl Gpu {
     pub(crate) fn give_up(&self, fault: String) -> String {
         note(&self.fault, fault.clone());
         self.fault().unwrap_or(fault)
+    }
+
+    /// Counts a submission until the guard is dropped.
+    pub(crate) fn in_flight(&self) -> InFlight<'_> {
+        let queued = self.submissions.fetch_add(1, Relaxed) + 1;
+        #[cfg(test)]
+        self.most_in_flight.fetch_max(queued, Relaxed);
+        InFlight { gpu: self, queued }
     }
 
     /// Does something with the device, whose errors are caught.
@@ -126,7 +161,18 @@ impl Gpu {
                 other => failed = Some(GpuError::Failed(other.to_string())),
             }
         }
+        #[cfg(test)]
+        if self.allocated_bytes() > self.memory_limit.load(Relaxed) {
+            return Err(GpuError::OutOfMemory);
+        }
         failed.map_or(Ok(made), Err)
+    }
+
+    /// Memory of the device that is in use.
+    #[cfg(test)]
+    pub(crate) fn allocated_bytes(&self) -> u64 {
+        let report = self.device.generate_allocator_report();
+        report.map_or(0, |report| report.total_allocated_bytes)
     }
 
     /// A kernel, compiled. Its entry is `main`.

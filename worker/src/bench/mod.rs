@@ -23,7 +23,7 @@ use crate::config::{Compute, ConfigFile, PrecisionChoice, resolve_data_dir};
 use crate::machine::{Machine, processor_model};
 use crate::network_argument;
 use crate::networks::Trial;
-use crate::tuning::{Tuning, best_batch};
+use crate::tuning::{MeasuredSpeed, Tuning, best_batch};
 
 /// What is measured.
 #[derive(Debug, Serialize)]
@@ -42,6 +42,20 @@ struct Benchmark {
     threads: usize,
     bare: Vec<bare::Bare>,
     selfplay: selfplay::SelfPlay,
+}
+
+impl Benchmark {
+    /// What `devices` lists of it.
+    fn speed(&self) -> MeasuredSpeed {
+        let bare = self.bare.iter().map(|bare| bare.evals_per_s);
+        MeasuredSpeed {
+            hardware: self.hardware.clone(),
+            precision: self.precision.clone(),
+            network: self.network.clone(),
+            bare: bare.fold(0.0, f64::max) as u64,
+            selfplay: self.selfplay.evals_per_s as u64,
+        }
+    }
 }
 
 /// Measures and prints.
@@ -72,6 +86,7 @@ pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Re
     let benchmark = measure(args, &params, &mut machine, chooses, &weights, network)?;
     if let Some(data_dir) = data_dir.filter(|_| chooses) {
         machine.tune(&mut tuning);
+        tuning.note_speed(benchmark.speed());
         tuning.save(&data_dir)?;
         tracing::info!(
             "`run` will play {} at once, in {}; that is kept in {}",
@@ -143,7 +158,7 @@ fn fastest_up_to(size: usize, measured: &[bare::Bare], own: bare::Bare) -> f64 {
     speeds.fold(own.evals_per_s, f64::max)
 }
 
-/// How much of bare evaluation is left in self-play, which does so many evaluations a second.
+/// Share of the speed of bare evaluation that self-play reaches with `evals_per_s`.
 fn share_of_bare(evals_per_s: f64, utilization: f64) -> String {
     if utilization > 1.0 {
         "no less than bare, which other programs have slowed".to_owned()
@@ -255,6 +270,12 @@ mod tests {
         let json = serde_json::to_value(&benchmark).unwrap();
         assert_eq!(json["selfplay"]["games_per_hour"], 1800.0);
         assert_eq!(json["hardware"], "Card (vulkan, driver maker 1.2)");
+        benchmark.bare = [(1, 99.5), (64, 5100.9)]
+            .map(|(batch, evals_per_s)| bare::Bare { batch, evals_per_s })
+            .into();
+        let speed = benchmark.speed();
+        assert_eq!((speed.bare, speed.selfplay), (5100, 5000));
+        assert_eq!(speed.hardware, "Card (vulkan, driver maker 1.2)");
         benchmark.selfplay.games_per_hour = None;
         assert!(!for_people(&benchmark).contains("games/h"));
         let json = serde_json::to_value(&benchmark).unwrap();

@@ -1,21 +1,21 @@
 //! What AMD's compiler makes of the kernels, without a card: `scripts/check-gpu` runs these two.
 //!
 //! ```text
-//! kernels_are_written (any GPU) --NETWORK-STORAGE-KERNEL.wgsl--> registers_are_counted (Mesa's radeon driver, forced to a chip)
+//! kernels_are_written (any GPU) --NETWORK-STORAGE-VARIANT-KERNEL.wgsl--> registers_are_counted (Mesa's radeon driver, forced to a chip)
 //! ```
 //!
 //! The driver opens no device that wgpu could use then, so that its pipelines are made by Vulkan itself.
 
+use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
 use std::path::PathBuf;
 
 use ash::{khr, vk};
 use rookery_common::network::NetworkSpec;
-use rookery_model::testing::busy_weights;
+use rookery_common::text::quantity;
 
-use super::{GpuNetwork, open, storages};
-use crate::gpu::Checks;
-use crate::layers::Planner;
+use super::sources::{UNCHECKED, kernels, parsed};
+use super::storages;
 use crate::variant::{Tiling, TowerPath};
 
 /// The folder of the kernels.
@@ -27,59 +27,42 @@ fn folder() -> PathBuf {
 #[test]
 #[ignore = "scripts/check-gpu runs it"]
 fn kernels_are_written() {
-    let pairs = Tiling {
-        threads: 128,
-        pairs: true,
-    };
     // Blocks do not change a kernel but for a number.
-    for (shape, variant) in [
-        ("2x64", None),
-        ("2x64", Some(TowerPath::Fused { boards: 2 })),
-        ("2x128", None),
-        ("2x256", None),
-        ("2x256", Some(TowerPath::Layered(pairs))),
-    ] {
-        let weights = busy_weights(&NetworkSpec::from_shape(shape).unwrap(), 1);
+    for shape in ["2x64", "2x128", "2x256"] {
+        let spec = NetworkSpec::from_shape(shape).unwrap();
         for storage in storages().iter().copied() {
-            let gpu = open(Checks::None);
-            let variants = Planner::new(&gpu, &weights, storage).unwrap().variants();
-            let path = variant.unwrap_or(variants[0]);
-            let wanted = match variant {
-                None => "",
-                Some(path) if !variants.contains(&path) => continue,
-                Some(TowerPath::Fused { .. }) => " two boards",
-                Some(TowerPath::Layered(_)) => " pairs",
-                Some(TowerPath::Matrices(_)) => " matrices",
-            };
-            GpuNetwork::new(gpu.clone(), &weights, storage, path).unwrap();
-            let mut kernels = gpu.kernels();
-            kernels.sort_by(|a, b| (a.name, &a.source).cmp(&(b.name, &b.source)));
-            for (number, kernel) in kernels.iter().enumerate() {
-                let before = kernels[..number].iter();
-                let same = before.filter(|other| other.name == kernel.name).count();
-                let name = format!("{shape}{wanted} {storage:?} {} {same}.wgsl", kernel.name);
-                std::fs::write(folder().join(name), &kernel.source).unwrap();
+            let mut numbers = HashMap::new();
+            for (path, kernel) in kernels(&spec, storage, None) {
+                let start = format!("{shape} {storage:?} {} {}", short(path), kernel.name);
+                let number = numbers.entry(start.clone()).or_insert(0);
+                let file = folder().join(format!("{start} {number}.wgsl"));
+                std::fs::write(file, &kernel.source).unwrap();
+                *number += 1;
             }
         }
+    }
+}
+
+/// What a kernel's name says of the first way of computing the tower that has it.
+fn short(path: TowerPath) -> String {
+    match path {
+        TowerPath::Fused { boards } => quantity(boards, "board"),
+        TowerPath::Layered(Tiling { threads, pairs }) => {
+            let pairs = if pairs { " pairs" } else { "" };
+            format!("{threads} threads{pairs}")
+        }
+        TowerPath::Matrices(_) => unreachable!("matrices are not asked for"),
     }
 }
 
 /// A kernel in SPIR-V, translated as wgpu does where checks are off.
 fn spirv(source: &str) -> Vec<u32> {
     use naga::back::spv;
-    use naga::valid::{Capabilities, ValidationFlags, Validator};
-    let module = naga::front::wgsl::parse_str(source).unwrap();
-    let info = Validator::new(ValidationFlags::all(), Capabilities::all()).validate(&module);
-    let unchecked = naga::proc::BoundsCheckPolicy::Unchecked;
+    let (module, info) = parsed(source);
     let options = spv::Options {
         lang_version: (1, 5),
         flags: spv::WriterFlags::empty(),
-        bounds_check_policies: naga::proc::BoundsCheckPolicies {
-            index: unchecked,
-            buffer: unchecked,
-            image_load: unchecked,
-            binding_array: unchecked,
-        },
+        bounds_check_policies: UNCHECKED,
         zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
         force_loop_bounding: false,
         emit_int_div_checks: false,
@@ -89,7 +72,7 @@ fn spirv(source: &str) -> Vec<u32> {
         shader_stage: naga::ShaderStage::Compute,
         entry_point: "main".to_owned(),
     };
-    spv::write_vec(&module, &info.unwrap(), &options, Some(&entry)).unwrap()
+    spv::write_vec(&module, &info, &options, Some(&entry)).unwrap()
 }
 
 /// Vulkan's name of something.

@@ -1,6 +1,8 @@
 //! Networks of every kind on a GPU, or on the program that computes in its place, against the processor's numbers.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use rookery_backend_cpu::{CpuEvaluator, CpuNetwork};
 use rookery_common::chess::GameHistory;
@@ -17,11 +19,15 @@ use crate::backend::Trial;
 use crate::gpu::{Checks, Gpu};
 use crate::kernel::Storage;
 use crate::layers::Planner;
+use crate::plan::Grid;
 use crate::variant::{Tiling, TowerPath};
 use crate::{GpuBackend, GpuEvaluator, GpuNetwork, KernelTuner, MatrixChoice, adapters};
 
 mod amd;
+mod larger;
+mod memory;
 mod parts;
+mod sources;
 mod tuning;
 
 const FUSED: TowerPath = TowerPath::Fused { boards: 1 };
@@ -139,7 +145,8 @@ fn storages() -> &'static [Storage] {
 fn assert_as_on_the_processor(chosen: usize) {
     for (seed, spec) in specs().into_iter().enumerate().skip(chosen).step_by(2) {
         let weights = busy_weights(&spec, seed as u64);
-        let batch = batch_for(&spec, 3, 7);
+        // More than the trial has, and odd.
+        let batch = batch_for(&spec, 65, 7);
         let expected = expected(&weights, &batch);
         for storage in storages().iter().copied() {
             for path in [LAYERED, FUSED] {
@@ -167,29 +174,6 @@ fn every_kind_of_network_is_as_the_processor_computes_it() {
 #[test]
 fn every_other_kind_of_network_is_so_too() {
     assert_as_on_the_processor(1);
-}
-
-#[test]
-fn larger_networks_take_the_path_that_suits_them() {
-    for (shape, storage, path) in [
-        ("2x64", Storage::F32, FUSED),
-        ("1x128", Storage::F16, FUSED),
-        ("1x136", Storage::F16, LAYERED),
-    ] {
-        if !storages().contains(&storage) {
-            continue;
-        }
-        let spec = NetworkSpec::from_shape(shape).unwrap();
-        let weights = busy_weights(&spec, 3);
-        let planner = Planner::new(&TRUSTED, &weights, storage).unwrap();
-        let mut variants = planner.variants();
-        variants.retain(|path| !matches!(path, TowerPath::Matrices(_)));
-        assert_eq!(variants[0], path, "{shape}");
-        let batch = batch_for(&spec, 2, 1);
-        let found = evaluate(&mut network(gpu(), &weights, storage, path), &batch);
-        let apart = found.largest_difference(&expected(&weights, &batch));
-        assert!(apart < tolerance(storage), "{shape}: {apart}");
-    }
 }
 
 /// On a GPU that has matrices: lavapipe from Mesa 25.2 on, NVIDIA's and AMD's newer cards.
@@ -222,7 +206,7 @@ fn matrices_give_what_the_processor_computes() {
 
 #[test]
 fn kernels_with_checks_give_the_same_bits() {
-    for (seed, spec) in small_specs().into_iter().enumerate() {
+    for (seed, spec) in specs().into_iter().enumerate() {
         let weights = busy_weights(&spec, seed as u64);
         let batch = batch_for(&spec, 5, 2);
         for storage in storages().iter().copied() {
@@ -276,6 +260,29 @@ fn threads_evaluate_one_network_at_the_same_time() {
             });
         }
     });
+}
+
+#[test]
+fn batches_of_two_threads_are_in_flight_at_the_same_time() {
+    let gpu = open(Checks::None);
+    let weights = busy_weights(&NetworkSpec::resnet(2, 16), 4);
+    let loaded = GpuNetwork::new(Arc::clone(&gpu), &weights, Storage::F32, FUSED).unwrap();
+    let loaded = Arc::new(loaded);
+    let batch = batch_for(weights.spec(), 16, 9);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            let mut evaluator = GpuEvaluator::new(Arc::clone(&loaded));
+            let (batch, most) = (&batch, &gpu.most_in_flight);
+            scope.spawn(move || {
+                let mut batches = 0;
+                while most.load(Relaxed) < 2 && batches < 10_000 {
+                    evaluate(&mut evaluator, batch);
+                    batches += 1;
+                }
+            });
+        }
+    });
+    assert_eq!(gpu.most_in_flight.load(Relaxed), 2);
 }
 
 #[test]
@@ -369,6 +376,28 @@ fn wrong_numbers_are_refused_with_the_adapter_and_its_driver() {
 }
 
 #[test]
+fn numbers_that_are_wrong_in_larger_batches_alone_are_refused() {
+    let weights = busy_weights(&NetworkSpec::resnet(1, 8), 1);
+    let trial = Trial::new(&weights).unwrap();
+    let mut loaded = GpuNetwork::new(gpu(), &weights, Storage::F32, FUSED).unwrap();
+    let mut steps = loaded.plan.steps.iter_mut();
+    let policy = steps.find(|step| step.name == "policy").unwrap();
+    // Workgroups for the moves of the smallest batch, whatever the batch is.
+    let (smallest, _) = trial.repeated(8);
+    policy.grid = Grid::Groups {
+        each: smallest.moves().len().div_ceil(8),
+        positions: 1024,
+    };
+    let loaded = Arc::new(loaded);
+    let found = evaluate(&mut GpuEvaluator::new(Arc::clone(&loaded)), &smallest);
+    let apart = found.largest_difference(&trial.repeated(8).1);
+    assert!(apart < 1e-4, "{apart}");
+    let refused = trial.positions_within(Duration::MAX, &loaded).unwrap_err();
+    let refused = refused.to_string();
+    assert!(refused.contains("1x8 wrongly in f32"), "{refused}");
+}
+
+#[test]
 fn a_lost_gpu_says_so_and_computes_again_once_it_is_opened_anew() {
     let weights = busy_weights(&NetworkSpec::resnet(1, 8), 1);
     let batch = batch_for(weights.spec(), 3, 1);
@@ -404,31 +433,4 @@ fn a_gpu_that_is_not_there_and_a_precision_that_it_lacks_are_refused() {
         error.to_string().contains("precision bf16 cannot be used"),
         "{error}"
     );
-}
-
-/// What a pause promises: other programs get the memory that games took.
-#[test]
-fn memory_of_dropped_networks_goes_back_to_the_system() {
-    let gpu = open(Checks::None);
-    let used = || {
-        let report = gpu.device.generate_allocator_report();
-        report
-            .expect("the driver's allocator reports")
-            .total_allocated_bytes
-    };
-    // What the library keeps for itself.
-    let before = used();
-    let backend =
-        GpuBackend::with_gpu(Arc::clone(&gpu), Precision::F32, KernelTuner::default()).unwrap();
-    let weights = Weights::random(NetworkSpec::resnet(4, 64), 1).unwrap();
-    let mut evaluator = backend.load(&weights).unwrap().evaluator();
-    let batch = batch_for(weights.spec(), 300, 1);
-    let mut answer = Evaluations::default();
-    evaluator.evaluate(&batch, &mut answer).unwrap();
-    let weights_of_tower = 8 * 64 * 64 * 9 * 4;
-    assert!(used() > before + weights_of_tower, "{} of {before}", used());
-
-    drop(evaluator);
-    backend.release_memory();
-    assert!(used() <= before, "{} of {before}", used());
 }

@@ -6,8 +6,8 @@ use super::*;
 use crate::submission_bound::SubmissionBound;
 
 /// A network whose submissions may take this long.
-fn network_within(longest: Duration, weights: &Weights) -> GpuEvaluator {
-    let mut network = GpuNetwork::new(gpu(), weights, Storage::F32, LAYERED).unwrap();
+fn network_within(longest: Duration, weights: &Weights, storage: Storage) -> GpuEvaluator {
+    let mut network = GpuNetwork::new(gpu(), weights, storage, LAYERED).unwrap();
     network.bound = SubmissionBound::new(longest);
     GpuEvaluator::new(Arc::new(network))
 }
@@ -18,20 +18,22 @@ fn a_batch_is_what_its_positions_are_alone_however_large_it_is() {
     let weights = busy_weights(&spec, 2);
     let all = batch_for(&spec, 300, 5);
     let expected = expected(&weights, &all);
-    let mut evaluator = network(gpu(), &weights, Storage::F32, FUSED);
-    // Its batches go in parts.
-    let mut bounded = network_within(Duration::ZERO, &weights);
-    bounded.network().bound.set_by_time(77);
-    for positions in [300, 1, 2, 3, 64, 65, 129, 300] {
-        let mut batch = Batch::new(spec.input, spec.policy.encoding);
-        (0..positions).for_each(|index| batch.push_from(&all, index));
-        for evaluator in [&mut evaluator, &mut bounded] {
-            let found = evaluate(evaluator, &batch);
-            let mut expected = expected.clone();
-            expected.logits.truncate(batch.moves().len());
-            expected.values.truncate(positions);
-            let apart = found.largest_difference(&expected);
-            assert!(apart < 1e-4, "{positions}: {apart}");
+    for storage in storages().iter().copied() {
+        let mut evaluator = network(gpu(), &weights, storage, FUSED);
+        let mut bounded = network_within(Duration::MAX, &weights, storage);
+        for positions in [300, 1, 2, 3, 64, 65, 129, 300] {
+            let mut batch = Batch::new(spec.input, spec.policy.encoding);
+            (0..positions).for_each(|index| batch.push_from(&all, index));
+            // Its batches go in parts.
+            bounded.network().bound.set_by_arrays(77);
+            for evaluator in [&mut evaluator, &mut bounded] {
+                let found = evaluate(evaluator, &batch);
+                let mut expected = expected.clone();
+                expected.logits.truncate(batch.moves().len());
+                expected.values.truncate(positions);
+                let apart = found.largest_difference(&expected);
+                assert!(apart < tolerance(storage), "{positions}: {apart}");
+            }
         }
     }
 }
@@ -41,7 +43,7 @@ fn parts_of_a_batch_grow_where_they_end_soon_and_not_where_they_take_long() {
     let weights = busy_weights(&small_specs().remove(0), 2);
     let batch = batch_for(weights.spec(), 300, 5);
     for (longest, expected) in [(Duration::MAX, 512), (Duration::ZERO, 8)] {
-        let mut evaluator = network_within(longest, &weights);
+        let mut evaluator = network_within(longest, &weights, Storage::F32);
         evaluator.network().bound.set_by_time(8);
         // 8, 16, 32, 64, 128 and 52 positions; then 256 and 44.
         let first = evaluate(&mut evaluator, &batch);

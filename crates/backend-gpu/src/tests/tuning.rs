@@ -55,18 +55,17 @@ fn variants_with_checks_give_the_same_bits() {
     let spec = small_specs().remove(0);
     let weights = busy_weights(&spec, 1);
     let batch = batch_for(&spec, 5, 2);
-    for path in [
-        TowerPath::Fused { boards: 4 },
-        TowerPath::Layered(Tiling {
-            threads: 64,
-            pairs: true,
-        }),
-    ] {
-        let [checked, trusted] = [&CHECKED, &TRUSTED].map(|gpu| {
-            let mut evaluator = network(Arc::clone(gpu), &weights, Storage::F32, path);
-            evaluate(&mut evaluator, &batch)
-        });
-        assert_same(&checked, &trusted, Storage::F32, &path.to_string());
+    for storage in storages().iter().copied() {
+        let variants = Planner::new(&TRUSTED, &weights, storage)
+            .unwrap()
+            .variants();
+        for path in variants {
+            let [checked, trusted] = [&CHECKED, &TRUSTED].map(|gpu| {
+                let mut evaluator = network(Arc::clone(gpu), &weights, storage, path);
+                evaluate(&mut evaluator, &batch)
+            });
+            assert_same(&checked, &trusted, storage, &path.to_string());
+        }
     }
 }
 
