@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use reqwest::Method;
+use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::network::Program;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
@@ -79,6 +80,47 @@ async fn a_program_is_an_anchor_that_workers_play_against() -> anyhow::Result<()
     assert_eq!(rating.elo, 0.0, "as it was given");
     let run = site.run().await?;
     assert_eq!(run.best.map(|number| number.0), Some(0));
+    site.check_ledger()?;
+    site.kill_coordinator()
+}
+
+/// As DeltaZero's and the thesis's are: another input and another policy than those of the run's networks.
+#[tokio::test]
+async fn a_network_of_the_lineage_is_an_anchor_that_workers_play_against() -> anyhow::Result<()> {
+    let mut params: RunParams = tiny();
+    params.scheduling.rating_pairs = 2;
+    params.scheduling.rating_share = 1.0;
+    let mut site = Site::start(&params).await?;
+    let best = site.random_network("1x8", 1)?;
+    site.submit(&best).await?;
+    let file = site.path("lineage.safetensors").display().to_string();
+    let shape = "init 1x8 --input classic-19 --policy flat-1968 --value scalar --se-ratio 0";
+    let init = shape.split(' ').chain(["--output", &file]);
+    run_with("rookery-trainer", &init.collect::<Vec<_>>(), &[])?;
+    let said = site.command(&["user", "create", "ops", "--scope", "operate", "--json"])?;
+    let token: NewToken = serde_json::from_str(&said)?;
+    let (url, token) = (site.url(), token.token);
+    let submit = ["submit", &file, "--anchor", "lineage", "--server", &url];
+    let arguments = [&submit[..], &["--run", RUN]].concat();
+    run_with("rookery-trainer", &arguments, &[("ROOKERY_TOKEN", &token)])?;
+
+    let mut worker = site.worker("worker")?;
+    let anchor: NetworkInfo = eventually("the anchor is rated", async || {
+        let networks = site.trainer.networks(RUN).await?;
+        let mut anchors = networks.into_iter();
+        Ok(anchors.find(|n| n.status == NetworkStatus::Anchor && n.rating.is_some()))
+    })
+    .await?;
+    worker.interrupt()?;
+
+    let encodings = (anchor.spec.input, anchor.spec.policy.encoding);
+    let expected = (InputEncoding::Classic19, PolicyEncoding::Flat1968);
+    assert_eq!(encodings, expected);
+    let matches = site.trainer.matches(RUN).await?;
+    let mut finished = matches.iter().filter(|m| m.status == MatchStatus::Finished);
+    let played = finished.next().context("a rating match is finished")?;
+    assert_eq!(played.purpose, MatchPurpose::Rating);
+    assert_eq!(played.tally.pairs.pairs(), 2);
     site.check_ledger()?;
     site.kill_coordinator()
 }
