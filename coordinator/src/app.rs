@@ -14,7 +14,9 @@ use crate::archives::{ArchiveError, read_chunk};
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::concurrency::{ConcurrencyLimit, FairLimit};
-use crate::config::{AccessConfig, MetricsAddress, Origins, PageUrl, Registration, SiteUrl};
+use crate::config::{
+    AccessConfig, DatasetConfig, MetricsAddress, Origins, PageUrl, Registration, SiteUrl,
+};
 use crate::db::{DbError, SharedDatabase};
 use crate::events::EventBus;
 use crate::fleet::Fleet;
@@ -60,6 +62,8 @@ pub struct Parts {
     pub worker_source: Option<PageUrl>,
     /// Where people get Rookery's source code, if the operator says so.
     pub source: Option<PageUrl>,
+    /// What was published of the runs.
+    pub datasets: DatasetConfig,
     /// What the coordinator is called, whom to write to, where else to look.
     pub presentation: Presentation,
     /// Where the coordinator is reached, if the operator says so.
@@ -118,6 +122,7 @@ impl App {
             origins: access.origins,
             worker_source: access.worker_source,
             source: access.source,
+            datasets: access.datasets,
             presentation: access.presentation,
             site: access.site,
             metrics_address: access.metrics_address,

@@ -164,6 +164,16 @@ describe("networks", () => {
       assert.match(await text(page, "main"), /Gate match against #0 promoted/);
     }));
 
+  test("open by their numbers, which a field takes", () =>
+    on("/runs/main/networks", "networks-find", async (page) => {
+      await page.fill("#number", "9999");
+      await page.press("#number", "Enter");
+      assert.match(await text(page, "#find"), /no network “9999”/);
+      await page.fill("#number", "#2");
+      await page.click("#find button");
+      assert.match(page.url(), /\/networks\/2$/);
+    }, { javaScriptEnabled: false }));
+
   test("that do not exist are not found", async () => {
     const view = await open(browser, showcase.url);
     const answer = await view.visit("/runs/main/networks/99");
@@ -180,6 +190,17 @@ describe("matches", () => {
       const verdicts = await page.locator("tbody .badge").allInnerTexts();
       assert.deepEqual(verdicts, ["open", "rejected", "promoted"]);
     }));
+
+  test("are chosen by verdict, and sorted", () =>
+    on("/runs/main/matches", "matches-chosen", async (page) => {
+      await page.click(".choice >> text=most games first");
+      assert.equal(await page.locator("tbody tr").count(), 3);
+      await page.click(".choice >> text=promoted");
+      assert.match(page.url(), /show=promoted&sort=games$/);
+      assert.deepEqual(await page.locator("tbody .badge").allInnerTexts(), ["promoted"]);
+      await page.click(".choice >> text=for ratings");
+      assert.match(await text(page, "#list"), /There is no such match/);
+    }, { javaScriptEnabled: false }));
 
   test("show result, pairs, test and games", () =>
     on("/matches/1", "match", async (page) => {
@@ -456,12 +477,55 @@ describe("the other pages", () => {
       assert.equal(await page.locator("details.folded").getAttribute("open"), "");
     }));
 
+  test("games can be chosen by network and contributor", () =>
+    on("/runs/main/games?kind=self-play", "games-by-words", async (page) => {
+      await page.fill("#network", "1");
+      await page.fill("#contributor", "ada");
+      await page.press("#contributor", "Enter");
+      assert.equal(new URL(page.url()).searchParams.get("kind"), "self-play");
+      const rows = page.locator("tbody tr");
+      assert.ok((await rows.count()) >= 1);
+      const names = await page.locator("tbody td:nth-child(9)").allInnerTexts();
+      assert.ok(names.every((name) => name === "ada"), names.join());
+      await page.fill("#contributor", "ad");
+      await page.click("#by-words button");
+      await page.click("text=Names that contain it");
+      assert.deepEqual(await page.locator("#list tbody td:nth-child(2)").allInnerTexts(), ["ada"]);
+    }, { javaScriptEnabled: false }));
+
+  test("contributors are found by a part of their names", () =>
+    on("/runs/main/contributors?span=7d", "contributors-by-name", async (page) => {
+      await page.fill("#name", "BRON");
+      await page.click("#by-name button");
+      assert.match(page.url(), /span=7d&name=BRON$/);
+      assert.deepEqual(await page.locator("#list tbody td:nth-child(2)").allInnerTexts(), ["bronstein"]);
+      await page.click("text=any name");
+      assert.equal(await page.locator("#list tbody tr").count(), 3);
+    }, { javaScriptEnabled: false }));
+
+  test("the API's calls are a page, to which the foot of every page leads", () =>
+    on("/", "api", async (page) => {
+      await page.click("footer >> text=API");
+      assert.equal(await text(page, "h1"), "API");
+      await page.click(".choice >> text=Jobs");
+      assert.match(await text(page, "#jobs"), /POST \/api\/v1\/jobs\s+contribute\s+Leases a job/);
+      await page.click("#matches details summary >> nth=0");
+      assert.match(await text(page, "#matches details dl >> nth=0"), /run/);
+    }));
+
+  for (const colorScheme of ["light", "dark"]) {
+    test(`the API's calls fit a telephone, ${colorScheme}`, () =>
+      on("/api", `api-phone-${colorScheme}`, async (page) => {
+        assert.equal(await overflows(page), false);
+      }, { viewport: { width: 390, height: 800 }, colorScheme }));
+  }
+
   test("games can be chosen by their opening", () =>
     on("/runs/main/games?kind=self-play", "games-opening", async (page) => {
       const opening = page.locator("tbody td:nth-child(8) a").first();
       const name = await opening.innerText();
       await page.fill("#opening", name.toLowerCase());
-      await page.click("#by-opening button");
+      await page.click("#by-words button");
       const chosen = new URL(page.url()).searchParams;
       assert.deepEqual([chosen.get("opening"), chosen.get("kind")], [name.toLowerCase(), "self-play"]);
       assert.equal(await page.inputValue("#opening"), name);
@@ -480,7 +544,7 @@ describe("the other pages", () => {
     }));
 
   for (const path of ["networks", "matches", "games", "training", "puzzles", "contributors",
-    "contributors?span=7d", "contributors/ada", "join"]) {
+    "contributors?span=7d", "contributors/ada", "join", "dataset"]) {
     test(`${path} fit a telephone`, () =>
       on(`/runs/main/${path}`, `${path.replace(/\W/g, "-")}-phone`, async (page) => {
         assert.equal(await overflows(page), false);
@@ -587,6 +651,24 @@ describe("trust", () => {
       await bronstein.locator(".badge.candidate").waitFor();
       assert.doesNotMatch(await bronstein.innerText(), /laptop/);
     });
+  });
+
+  test("finds a contributor by name for an operator", async () => {
+    const view = await open(browser, showcase.url);
+    await view.visit("/trust");
+    await look(view.page, showcase.tokens.operator);
+    await view.page.fill("#name", "Shannon");
+    await view.page.press("#name", "Enter");
+    const found = view.page.locator("#everybody h2", { hasText: "shannon" });
+    await found.waitFor();
+    assert.match(await text(view.page, "#everybody .card"), /Positions searched again/);
+    await view.shot("trust-found");
+    assert.deepEqual(view.complaints, []);
+    await view.page.fill("#name", "nobody");
+    await view.page.press("#name", "Enter");
+    await view.page.locator("#problem:not([hidden])").waitFor();
+    assert.equal(await found.count(), 0);
+    await view.close();
   });
 
   test("says what is no token, and sends nothing", async () => {
@@ -699,9 +781,9 @@ describe("before anything has happened", () => {
 
 describe("accessibility", () => {
   const pages = [
-    "/", "/runs", "/trust", "/operator-log", "/matches/1", "/games/1",
+    "/", "/runs", "/api", "/trust", "/operator-log", "/matches/1", "/games/1",
     ...["story", "networks", "networks/1", "matches", "games", "play", "training", "puzzles", "contributors",
-      "contributors/ada", "join"].map((page) => `/runs/main/${page}`),
+      "contributors/ada", "join", "dataset"].map((page) => `/runs/main/${page}`),
   ];
   for (const colorScheme of ["light", "dark"]) {
     for (const path of pages) {

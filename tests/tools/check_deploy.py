@@ -177,7 +177,7 @@ def check_units(commands, folder):
         for path in sorted((DEPLOY / "systemd").glob("*.service")):
             text = path.read_text()
             started = UNIT_COMMAND.findall(text)
-            if len(started) != len(re.findall("^ExecStart", text, re.MULTILINE)):
+            if len(started) != len(re.findall("^ExecStart=", text, re.MULTILINE)):
                 complain(path, "starts something else than Rookery's programs")
             for installed, program, arguments in started:
                 words = shlex.split(arguments)

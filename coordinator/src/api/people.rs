@@ -289,6 +289,7 @@ impl From<ContributorsQuery> for ContributorFilter {
         Self {
             run: query.run,
             span: query.span.unwrap_or_default(),
+            name: None,
             skip: query.skip.unwrap_or_default(),
             limit: page_size(query.limit, CONTRIBUTORS),
         }

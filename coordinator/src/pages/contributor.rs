@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::people::{Credit, DayCredit, SpanCredit, is_user_name};
 
+use super::address::Address;
 use super::chart::{Axis, Chart, ChartData, Line, Point};
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
@@ -36,6 +37,7 @@ struct ContributorPage {
 /// `GET /runs/{run}/contributors/{name}`
 pub(super) async fn one(
     State(state): State<PagesState>,
+    address: Address,
     path: Result<Path<(RunName, String)>, PathRejection>,
 ) -> Page {
     let Path((run, name)) = path?;
@@ -63,6 +65,7 @@ pub(super) async fn one(
     let workers = found.workers.into_iter();
     page(&ContributorPage {
         layout: Layout::of(&state.presentation, &of, Tab::Contributors)
+            .pictured(&address)
             .titled(format!("{}, contributor of {run}", info.name)),
         joined: text::ago(now, &info.joined_at),
         seen: info.last_seen.map(|at| text::ago(now, &at)),

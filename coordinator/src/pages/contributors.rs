@@ -4,11 +4,11 @@ use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use rookery_common::ids::RunName;
-use rookery_common::protocol::people::{ContributorInfo, Credit, Span};
+use rookery_common::protocol::people::{ContributorInfo, Credit, NAME_CHARS, Span};
+use rookery_common::protocol::user_name::in_url;
 use serde::Deserialize;
 
 use super::address::Address;
-use super::error::PageError;
 use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::{PagesState, text};
@@ -22,6 +22,8 @@ const PEOPLE: u32 = 100;
 pub(super) struct ContributorsQuery {
     /// When they gave what is counted.
     span: Option<Span>,
+    /// What their names contain.
+    name: Option<String>,
     /// Not so many of the first.
     skip: Option<u32>,
 }
@@ -36,6 +38,11 @@ struct ContributorsPage {
     nobody_yet: bool,
     /// Whether they are listed by what they gave lately.
     recent: bool,
+    span: Span,
+    /// What their names contain, if that is asked for.
+    sought: Option<String>,
+    /// The same list with any name.
+    any_name: String,
     in_time: &'static str,
     all: u64,
     credit: Credit,
@@ -46,8 +53,6 @@ struct ContributorsPage {
 }
 
 struct ContributorRow {
-    /// Who gave as many positions shares it; nobody has one without any.
-    rank: Option<u64>,
     /// By which they are listed.
     credit: Credit,
     seen: String,
@@ -63,24 +68,25 @@ pub(super) async fn list(
     query: Result<Query<ContributorsQuery>, QueryRejection>,
 ) -> Page {
     let (Path(run), Query(query)) = (name?, query?);
-    let (span, skip) = (
-        query.span.unwrap_or_default(),
-        query.skip.unwrap_or_default(),
-    );
+    let skip = query.skip.unwrap_or_default();
+    let chosen = Chosen {
+        span: query.span.unwrap_or_default(),
+        name: query.name.as_deref().and_then(sought),
+    };
+    let span = chosen.span;
     let now = state.now();
     let info = state.db.run(&run).await?;
     let filter = ContributorFilter {
         run: Some(run.clone()),
         span,
+        name: chosen.name.clone(),
         skip,
         limit: PEOPLE,
     };
     let found = state
         .list(|db| async move { db.contributors(filter, now).await })
         .await?;
-    let ranks = ranks(&state, &run, &found, (span, skip)).await?;
-    let row = |(rank, info): (Option<u64>, ContributorInfo)| ContributorRow {
-        rank,
+    let row = |info: ContributorInfo| ContributorRow {
         credit: info.recent.unwrap_or_else(|| info.credit()),
         seen: info
             .last_seen
@@ -90,75 +96,77 @@ pub(super) async fn list(
         info,
     };
     page(&ContributorsPage {
-        layout: Layout::of(&state.presentation, &info, Tab::Contributors),
+        layout: Layout::of(&state.presentation, &info, Tab::Contributors).pictured(&address),
         worker_command: worker_command(state.registration, &address, &run),
-        choices: choices(&run, span),
-        nobody_yet: span == Span::All && skip == 0 && found.list.is_empty(),
+        choices: chosen.choices(&run),
+        nobody_yet: chosen == Chosen::default() && skip == 0 && found.list.is_empty(),
         recent: span != Span::All,
+        span,
         in_time: in_time(span),
-        next: next_page(&run, span, skip, &found),
+        next: chosen.next_page(&run, skip, &found),
+        any_name: Chosen { span, name: None }.href(&run),
         all: found.all,
         held: match span {
-            Span::All => info.games.saturating_sub(found.credit.games),
+            Span::All if chosen.name.is_none() => info.games.saturating_sub(found.credit.games),
             _ => 0,
         },
+        sought: chosen.name,
         credit: found.credit,
-        contributors: ranks.into_iter().zip(found.list).map(row).collect(),
+        contributors: found.list.into_iter().map(row).collect(),
         run,
     })
 }
 
-/// The ranks of those who are listed after so many others. Whether the first of them shares that of the page before is
-/// asked for.
-async fn ranks(
-    state: &PagesState,
-    run: &RunName,
-    found: &Contributors,
-    (span, skip): (Span, u32),
-) -> Result<Vec<Option<u64>>, PageError> {
-    let positions = |info: &ContributorInfo| info.recent.unwrap_or_else(|| info.credit()).positions;
-    let positions: Vec<u64> = found.list.iter().map(positions).collect();
-    let skip = u64::from(skip);
-    let first = match found.list.first() {
-        Some(info) if skip > 0 => {
-            let (name, run, now) = (info.name.clone(), run.clone(), state.now());
-            let first =
-                state.list(|db| async move { db.contributor(&name, Some(&run), now).await });
-            let mut spans = first.await?.credit.into_iter();
-            spans
-                .find(|given| given.span == span)
-                .and_then(|given| given.rank)
-        }
-        _ => None,
-    };
-    Ok(shared_ranks(first.unwrap_or(skip + 1), skip, &positions))
+/// How a visitor wants the list.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Chosen {
+    span: Span,
+    name: Option<String>,
 }
 
-/// The ranks of those who gave so many positions each, in order, after `skip` others; `first` is that of the first.
-fn shared_ranks(first: u64, skip: u64, positions: &[u64]) -> Vec<Option<u64>> {
-    let mut rank = first;
-    let mut before = None;
-    let places = skip + 1..;
-    let each = positions.iter().zip(places).map(|(positions, place)| {
-        if before.is_some_and(|before| before != positions) {
-            rank = place;
-        }
-        before = Some(positions);
-        (*positions > 0).then_some(rank)
-    });
-    each.collect()
+/// What a name is to contain. A form sends an empty text where nothing was written.
+fn sought(text: &str) -> Option<String> {
+    let text: String = text.chars().filter(|c| !c.is_control()).collect();
+    let text = text.trim();
+    let some: String = text.chars().take(NAME_CHARS).collect();
+    (!some.is_empty()).then_some(some)
 }
 
-fn choices(run: &RunName, chosen: Span) -> Vec<Choice> {
-    let choice = |span: Span| Choice {
-        name: text::span(span),
-        href: match span {
-            Span::All => format!("/runs/{run}/contributors"),
-            span => format!("/runs/{run}/contributors?span={}", span.name()),
-        },
-        current: span == chosen,
-    };
-    Span::ALL.map(choice).into()
+impl Chosen {
+    /// The address of the list, to which more can be added.
+    fn address(&self, run: &RunName) -> String {
+        let span = match self.span {
+            Span::All => String::new(),
+            span => format!("span={}&", span.name()),
+        };
+        let name = self.name.as_deref();
+        let name = name.map_or_else(String::new, |name| format!("name={}&", in_url(name)));
+        format!("/runs/{run}/contributors?{span}{name}")
+    }
+
+    fn href(&self, run: &RunName) -> String {
+        self.address(run).trim_end_matches(['?', '&']).to_owned()
+    }
+
+    fn choices(&self, run: &RunName) -> Vec<Choice> {
+        let choice = |span: Span| Choice {
+            name: text::span(span),
+            href: Self {
+                span,
+                name: self.name.clone(),
+            }
+            .href(run),
+            current: span == self.span,
+        };
+        Span::ALL.map(choice).into()
+    }
+
+    /// The address of those behind these, if there are any.
+    fn next_page(&self, run: &RunName, skip: u32, found: &Contributors) -> Option<String> {
+        let told = u64::from(skip) + found.list.len() as u64;
+        let more = !found.list.is_empty() && told < found.all;
+        more.then(|| format!("{}skip={told}", self.address(run)))
+    }
 }
 
 const fn in_time(span: Span) -> &'static str {
@@ -170,29 +178,18 @@ const fn in_time(span: Span) -> &'static str {
     }
 }
 
-/// The address of those behind these, if there are any.
-fn next_page(run: &RunName, span: Span, skip: u32, found: &Contributors) -> Option<String> {
-    let told = u64::from(skip) + found.list.len() as u64;
-    let more = !found.list.is_empty() && told < found.all;
-    more.then(|| {
-        let span = span.name();
-        format!("/runs/{run}/contributors?span={span}&skip={told}")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn those_who_gave_as_many_share_their_rank() {
-        let of = |first, skip, positions: &[u64]| -> Vec<u64> {
-            let ranks = shared_ranks(first, skip, positions).into_iter();
-            ranks.map(Option::unwrap_or_default).collect()
-        };
-        assert_eq!(of(1, 0, &[9, 8, 8, 8, 7, 0]), [1, 2, 2, 2, 5, 0]);
-        // The first is as good as one of the page before.
-        assert_eq!(of(2, 3, &[8, 8, 7]), [2, 2, 6]);
+    fn a_name_that_is_sought_is_short_and_not_empty() {
+        assert_eq!([sought(""), sought("  \0 ")], [None, None]);
+        assert_eq!(sought(" Ada ").as_deref(), Some("Ada"));
+        assert_eq!(
+            sought(&"a".repeat(200)).map(|name| name.len()),
+            Some(NAME_CHARS)
+        );
     }
 
     #[test]
@@ -216,9 +213,13 @@ mod tests {
                 list: vec![someone.clone(); listed],
                 ..Contributors::default()
             };
-            next_page(&run, Span::Week, skip, &found)
+            let chosen = Chosen {
+                span: Span::Week,
+                name: Some("a b".to_owned()),
+            };
+            chosen.next_page(&run, skip, &found)
         };
-        let path = "/runs/main/contributors?span=7d&skip=";
+        let path = "/runs/main/contributors?span=7d&name=a+b&skip=";
         assert_eq!(next(101, 100, 0), Some(format!("{path}100")));
         assert_eq!(next(250, 100, 100), Some(format!("{path}200")));
         for (all, listed, skip) in [(100, 100, 0), (250, 50, 200), (0, 0, 0), (0, 0, 300)] {

@@ -67,7 +67,8 @@ fn summary(info: &NetworkInfo, scale: &RatingScale) -> String {
     let shape = info.spec.shape();
     let step = text::count(info.spec.training_step);
     let rating = info.rating.as_ref().map_or_else(String::new, |rating| {
-        format!(", {} Elo counted from {scale}", scale.rating(rating))
+        let (elo, unit) = (scale.rating(rating), scale.unit());
+        format!(", {elo} {unit} counted from {scale}")
     });
     format!("{shape}, training step {step}{rating}")
 }

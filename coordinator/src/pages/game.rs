@@ -17,6 +17,7 @@ use shakmaty::san::SanPlus;
 use shakmaty::{CastlingMode, Position as _};
 
 use super::PagesState;
+use super::address::Address;
 
 use super::board::{Board, squares};
 use super::curve::{Curve, Judges};
@@ -119,6 +120,7 @@ impl GamePage {
 /// `GET /games/{id}`
 pub(super) async fn viewer(
     State(state): State<PagesState>,
+    address: Address,
     id: Result<Path<GameId>, PathRejection>,
     query: Result<Query<ViewerQuery>, QueryRejection>,
 ) -> Page {
@@ -143,6 +145,7 @@ pub(super) async fn viewer(
     };
     page(&GamePage {
         layout: Layout::of(&state.presentation, &run, Tab::Games)
+            .pictured(&address)
             .titled(format!("Game {} of {}", info.id, info.run)),
         start: (puzzle.is_none() && record.start.fen.is_some())
             .then(|| Setup::of(&steps.positions[0].position).in_words()),

@@ -9,16 +9,16 @@ use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_common::protocol::people::is_user_name;
 use rookery_common::protocol::user_name::in_url;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::PagesState;
 use super::address::Address;
-use super::error::PageError;
 use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::GameRow;
 use crate::api::games::ply_range;
-use crate::db::GameFilter;
+use crate::db::{DbError, GameFilter};
 use crate::openings::OpeningFilter;
 
 /// Games on a page.
@@ -33,7 +33,8 @@ pub(super) struct GamesQuery {
     pub(super) kind: Option<WorkKind>,
     /// Only games that this contributor sent.
     pub(super) contributor: Option<String>,
-    /// Only games in which this network plays.
+    /// Only games in which this network plays. A form sends an empty text where nobody has written one.
+    #[serde(default, deserialize_with = "if_written")]
     pub(super) network: Option<NetworkNumber>,
     /// Only games that ended so.
     pub(super) result: Option<GameResult>,
@@ -54,6 +55,8 @@ struct GamesPage {
     worker_command: String,
     run: RunName,
     contributor: Option<String>,
+    /// Whether there is a contributor of this name.
+    is_known: bool,
     network: Option<NetworkNumber>,
     choices: Vec<Choice>,
     results: Vec<Choice>,
@@ -65,13 +68,15 @@ struct GamesPage {
     is_searched: bool,
     /// Whether those that are wanted end by resignation, and the run's games do not.
     never_resigns: bool,
-    /// The other filters, which the form of the opening keeps.
+    /// The other filters, which the form keeps.
     kept: Vec<(&'static str, String)>,
     families: Vec<&'static str>,
     /// What is written for the opening, and whether there is such a one.
     opening: Option<(String, bool)>,
     /// The same games with any opening.
     any_opening: String,
+    /// The same games of any network and any contributor.
+    of_anyone: String,
     /// Whether openings of older games are not known yet.
     is_unnamed: bool,
     games: Vec<GameRow>,
@@ -88,13 +93,9 @@ pub(super) async fn list(
     query: Result<Query<GamesQuery>, QueryRejection>,
 ) -> Page {
     let (Path(run), Query(mut query)) = (name?, query?);
-    // A form sends an empty text where nobody has written one.
     query.opening.take_if(|text| text.trim().is_empty());
+    query.contributor = query.contributor.as_deref().and_then(written_name);
     let info = state.db.run(&run).await?;
-    let contributor = query.contributor.as_deref();
-    if contributor.is_some_and(|name| !is_user_name(name)) {
-        return Err(PageError::not_found("No contributor has this name."));
-    }
     let written = query.opening.clone();
     let opening = written.as_deref().and_then(OpeningFilter::parse);
     let filter = GameFilter {
@@ -111,13 +112,12 @@ pub(super) async fn list(
         ..GameFilter::default()
     };
     let is_searched = filter.is_searched();
-    let games = if written.is_some() && opening.is_none() {
-        Vec::new()
-    } else {
-        state
-            .list(|db| async move { db.games(filter).await })
-            .await?
+    let found = match written.is_some() && opening.is_none() {
+        true => Some(Vec::new()),
+        false => found(&state, filter).await?,
     };
+    let is_known = found.is_some();
+    let games = found.unwrap_or_default();
     let is_unnamed = opening.is_some() && state.db.next_unnamed(None).await?.is_some();
     let path = format!("/runs/{run}/games");
     let chosen = filters(&query);
@@ -125,8 +125,13 @@ pub(super) async fn list(
         opening: None,
         ..query.clone()
     };
+    let of_anyone = GamesQuery {
+        contributor: None,
+        network: None,
+        ..query.clone()
+    };
     page(&GamesPage {
-        layout: Layout::of(&state.presentation, &info, Tab::Games),
+        layout: Layout::of(&state.presentation, &info, Tab::Games).pictured(&address),
         worker_command: worker_command(state.registration, &address, &run),
         choices: choices(&path, &query),
         results: results(&path, &query),
@@ -138,8 +143,13 @@ pub(super) async fn list(
         is_searched,
         never_resigns: query.termination == Some(Termination::Resignation)
             && info.params.selfplay.resign.is_none(),
-        kept: pairs(&with_any),
+        kept: pairs(&GamesQuery {
+            opening: None,
+            ..of_anyone.clone()
+        }),
         any_opening: href(&path, &filters(&with_any)),
+        of_anyone: href(&path, &filters(&of_anyone)),
+        is_known,
         families: OpeningFilter::families().collect(),
         opening: written.map(|written| match opening {
             Some(opening) => (opening.text().to_owned(), true),
@@ -153,6 +163,34 @@ pub(super) async fn list(
         network: query.network,
         run,
     })
+}
+
+/// The games of a filter whose run there is; nothing if there is no contributor of its name.
+async fn found(state: &PagesState, filter: GameFilter) -> Result<Option<Vec<GameInfo>>, DbError> {
+    if !filter.contributor.as_deref().is_none_or(is_user_name) {
+        return Ok(None);
+    }
+    match state.list(|db| async move { db.games(filter).await }).await {
+        Err(DbError::NotFound(_)) => Ok(None),
+        games => games.map(Some),
+    }
+}
+
+/// A number, if one is written.
+fn if_written<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkNumber>, D::Error> {
+    let text = String::deserialize(from)?;
+    let text = text.trim().trim_start_matches('#');
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let number = text.parse().map(NetworkNumber).map(Some);
+    number.map_err(|_| D::Error::custom("network: a network's number is a whole number from 0"))
+}
+
+/// A name as somebody writes it, if there is one.
+fn written_name(text: &str) -> Option<String> {
+    let name = text.trim();
+    (!name.is_empty()).then(|| name.to_owned())
 }
 
 /// What chooses games, by the names that addresses have for it.

@@ -27,7 +27,7 @@ pub(super) struct Layout {
     pub contact: Option<Contact>,
     /// Where else to look.
     pub links: Vec<Link>,
-    /// The address of the coordinator's picture, for previews of links to the page.
+    /// The address of the picture of all pages, for previews of links to the page.
     pub picture: Option<String>,
 }
 

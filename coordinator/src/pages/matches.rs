@@ -7,11 +7,12 @@ use rookery_common::ids::{MatchId, RunName};
 use rookery_common::rating::pentanomial::Pentanomial;
 use serde::Deserialize;
 
+use super::address::Address;
 use super::games::{GamesQuery, next_page};
-use super::layout::{Layout, Page, Tab, page};
+use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::{GameRow, MatchRow};
 use super::{PagesState, text};
-use crate::db::GameFilter;
+use crate::db::{GameFilter, MatchFilter, MatchGroup, MatchSort, SharedDatabase};
 
 /// Matches on a page of the list.
 const MATCHES: u32 = 200;
@@ -24,6 +25,10 @@ const GAMES: u32 = 50;
 pub(super) struct MatchesQuery {
     /// Only matches that were opened before this one.
     before: Option<MatchId>,
+    /// Only these.
+    show: Option<MatchGroup>,
+    /// In which order.
+    sort: Option<MatchSort>,
 }
 
 #[derive(Template)]
@@ -32,7 +37,13 @@ struct MatchesPage {
     layout: Layout,
     run: RunName,
     matches: Vec<MatchRow>,
+    groups: Vec<Choice>,
+    sorts: Vec<Choice>,
+    /// Whether the run has none at all.
+    none_yet: bool,
     next: Option<String>,
+    /// What the list leaves out, if it is sorted.
+    cut: Option<String>,
 }
 
 #[derive(Template)]
@@ -62,6 +73,7 @@ struct PairBar {
 /// `GET /runs/{run}/matches`
 pub(super) async fn list(
     State(state): State<PagesState>,
+    address: Address,
     name: Result<Path<RunName>, PathRejection>,
     query: Result<Query<MatchesQuery>, QueryRejection>,
 ) -> Page {
@@ -70,16 +82,34 @@ pub(super) async fn list(
     let now = state.now();
     // One more tells whether there is another page.
     let limit = MATCHES + 1;
-    let mut matches = state
-        .db
-        .matches(&run, query.before, limit, state.now())
-        .await?;
+    let chosen = Chosen {
+        group: query.show,
+        sort: query.sort.unwrap_or_default(),
+    };
+    let filter = MatchFilter {
+        run: run.clone(),
+        group: chosen.group,
+        sort: chosen.sort,
+        before: query.before.filter(|_| chosen.sort == MatchSort::Newest),
+        limit,
+    };
+    let list = |db: SharedDatabase| async move { db.listed_matches(&filter, now).await };
+    let mut matches = state.list(list).await?;
     let more = matches.len() > MATCHES as usize;
     matches.truncate(MATCHES as usize);
     let last = matches.last().filter(|_| more);
+    let (next, cut) = match chosen.sort {
+        MatchSort::Newest => (last.map(|last| last.id), None),
+        MatchSort::Games => (None, last.map(|_| "with most games")),
+        MatchSort::Score => (None, last.map(|_| "with the best scores")),
+    };
     page(&MatchesPage {
-        layout: Layout::of(&state.presentation, &info, Tab::Matches),
-        next: last.map(|last| format!("/runs/{run}/matches?before={}", last.id)),
+        layout: Layout::of(&state.presentation, &info, Tab::Matches).pictured(&address),
+        next: next.map(|last| format!("{}before={last}", chosen.address(&run))),
+        cut: cut.map(|which| format!("The {MATCHES} {which}.")),
+        groups: chosen.groups(&run),
+        sorts: chosen.sorts(&run),
+        none_yet: matches.is_empty() && query.before.is_none() && chosen.group.is_none(),
         matches: matches
             .iter()
             .map(|info| MatchRow::new(info, now))
@@ -88,9 +118,68 @@ pub(super) async fn list(
     })
 }
 
+/// How a visitor wants the list.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Chosen {
+    group: Option<MatchGroup>,
+    sort: MatchSort,
+}
+
+impl Chosen {
+    /// The address of the list, to which more can be added.
+    fn address(self, run: &RunName) -> String {
+        let group = match self.group {
+            None => "",
+            Some(MatchGroup::Gates) => "show=gates&",
+            Some(MatchGroup::Ratings) => "show=ratings&",
+            Some(MatchGroup::Open) => "show=open&",
+            Some(MatchGroup::Promoted) => "show=promoted&",
+            Some(MatchGroup::Rejected) => "show=rejected&",
+        };
+        let sort = match self.sort {
+            MatchSort::Newest => "",
+            MatchSort::Games => "sort=games&",
+            MatchSort::Score => "sort=score&",
+        };
+        format!("/runs/{run}/matches?{group}{sort}")
+    }
+
+    fn choice(self, run: &RunName, name: &'static str, other: Self) -> Choice {
+        Choice {
+            name,
+            href: other.address(run).trim_end_matches(['?', '&']).to_owned(),
+            current: other == self,
+        }
+    }
+
+    fn groups(self, run: &RunName) -> Vec<Choice> {
+        let all = [
+            (None, "all"),
+            (Some(MatchGroup::Gates), "gates"),
+            (Some(MatchGroup::Promoted), "promoted"),
+            (Some(MatchGroup::Rejected), "rejected"),
+            (Some(MatchGroup::Ratings), "for ratings"),
+            (Some(MatchGroup::Open), "open"),
+        ];
+        let choice = |(group, name)| self.choice(run, name, Self { group, ..self });
+        all.map(choice).into()
+    }
+
+    fn sorts(self, run: &RunName) -> Vec<Choice> {
+        let all = [
+            (MatchSort::Newest, "newest first"),
+            (MatchSort::Games, "most games first"),
+            (MatchSort::Score, "best score first"),
+        ];
+        let choice = |(sort, name)| self.choice(run, name, Self { sort, ..self });
+        all.map(choice).into()
+    }
+}
+
 /// `GET /matches/{id}`
 pub(super) async fn one(
     State(state): State<PagesState>,
+    address: Address,
     id: Result<Path<MatchId>, PathRejection>,
     query: Result<Query<GamesQuery>, QueryRejection>,
 ) -> Page {
@@ -107,10 +196,12 @@ pub(super) async fn one(
     let games = state.db.games(filter).await?;
     let now = state.now();
     page(&MatchPage {
-        layout: Layout::of(&state.presentation, &run, Tab::Matches).titled(format!(
-            "Match {id} of {}: network {} against {}",
-            info.run, info.candidate, info.opponent
-        )),
+        layout: Layout::of(&state.presentation, &run, Tab::Matches)
+            .pictured(&address)
+            .titled(format!(
+                "Match {id} of {}: network {} against {}",
+                info.run, info.candidate, info.opponent
+            )),
         rule: text::rule(&info),
         score: score(&info.tally),
         pairs: bars(&info.tally.pairs),

@@ -12,9 +12,10 @@
 //!
 //! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows, [`rating_scale`] and
 //! [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is
-//! drawn, [`setup`] how games begin, [`digests`] what is told of many games at once ([`featured`], [`instructive`], [`opening_tree`]), [`ladder`] how strong a run is, [`measures`] what the trainer's numbers mean, [`feed`] what feed readers get; the other modules are a page each.
+//! drawn, [`setup`] how games begin, [`digests`] what is told of many games at once ([`featured`], [`instructive`], [`opening_tree`]), [`ladder`] how strong a run is, [`measures`] what the trainer's numbers mean, [`manifests`] what datasets say of themselves, [`feed`] what feed readers get; the other modules are a page each.
 
 pub(crate) mod address;
+mod api;
 mod assets;
 mod board;
 mod bundle;
@@ -22,6 +23,7 @@ mod chart;
 mod contributor;
 mod contributors;
 mod curve;
+mod dataset;
 mod digests;
 mod error;
 mod featured;
@@ -36,6 +38,7 @@ mod ladder;
 mod layout;
 mod live;
 mod live_board;
+mod manifests;
 mod matches;
 mod measures;
 mod networks;
@@ -94,8 +97,10 @@ pub fn router(app: App) -> Router {
         .route("/runs/{run}/play", get(play::board))
         .route("/runs/{run}/training", get(training::charts))
         .route("/runs/{run}/puzzles", get(puzzles::scores))
+        .route("/runs/{run}/dataset", get(dataset::published))
         .route("/runs/{run}/contributors", get(contributors::list))
         .route("/runs/{run}/contributors/{name}", get(contributor::one))
+        .route("/api", get(api::calls))
         .route("/trust", get(trust::look))
         .route("/operator-log", get(operator_log::look))
         .route("/matches/{id}", get(matches::one))

@@ -10,6 +10,7 @@ use rookery_common::protocol::networks::NetworkInfo;
 use serde::Deserialize;
 
 use super::PagesState;
+use super::address::Address;
 use super::bundle::{self, Entry};
 use super::included;
 use super::layout::{Layout, Page, Tab, page};
@@ -73,6 +74,7 @@ struct Opponent {
 /// `GET /runs/{run}/play`
 pub(super) async fn board(
     State(state): State<PagesState>,
+    address: Address,
     name: Result<Path<RunName>, PathRejection>,
     query: Result<Query<PlayQuery>, QueryRejection>,
 ) -> Page {
@@ -87,7 +89,7 @@ pub(super) async fn board(
     let plays_included = wanted.as_deref() == Some(included::NAME);
     let is_known = opponents.iter().any(|one| Some(one.number) == number);
     let answer = page(&PlayPage {
-        layout: Layout::of(&state.presentation, &run, Tab::Play),
+        layout: Layout::of(&state.presentation, &run, Tab::Play).pictured(&address),
         entry: bundle::entry(),
         plays_included: plays_included || opponents.is_empty(),
         unknown: wanted.filter(|_| !is_known && !plays_included),

@@ -7,6 +7,7 @@ use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::networks::{NetworkInfo, PuzzleGroup, PuzzleScore};
 use serde::Deserialize;
 
+use super::address::Address;
 use super::chart::{Chart, ChartData, Line, Point};
 use super::layout::{Layout, Page, Tab, page};
 use super::networks::listed;
@@ -71,6 +72,7 @@ struct SetRow {
 /// `GET /runs/{run}/puzzles`
 pub(super) async fn scores(
     State(state): State<PagesState>,
+    address: Address,
     name: Result<Path<RunName>, PathRejection>,
     query: Result<Query<PuzzlesQuery>, QueryRejection>,
 ) -> Page {
@@ -88,7 +90,7 @@ pub(super) async fn scores(
         info,
     };
     page(&PuzzlesPage {
-        layout: Layout::of(&state.presentation, &info, Tab::Puzzles),
+        layout: Layout::of(&state.presentation, &info, Tab::Puzzles).pictured(&address),
         chart: draw(&run, &all, &scored, &themes)?,
         is_part: scored.len() < all.len(),
         next: last.map(|last| format!("/runs/{run}/puzzles?before={last}")),

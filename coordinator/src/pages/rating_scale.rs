@@ -49,6 +49,15 @@ impl RatingScale {
         }
     }
 
+    /// What a point on the scale is called. Without opponents of a known rating it says only how networks of one run
+    /// compare with each other.
+    pub(super) const fn unit(&self) -> &'static str {
+        match self {
+            Self::First => "self-play Elo",
+            Self::Given(_) => "Elo",
+        }
+    }
+
     /// A point on the scale.
     pub(super) fn point(&self, n: impl Borrow<f64>) -> String {
         match self {
@@ -117,6 +126,7 @@ mod tests {
     fn ratings_counted_from_the_first_network_have_signs() {
         let scale = RatingScale::First;
         assert_eq!(scale.to_string(), "network 0 = 0");
+        assert_eq!(scale.unit(), "self-play Elo");
         assert_eq!(scale.rating(&of(123.4, 14.0)), "+123 ± 14");
         assert_eq!(scale.rating(&of(0.0, 0.0)), "0");
         assert_eq!(scale.point(-20.0), "−20");
@@ -128,6 +138,7 @@ mod tests {
         let anchors = vec![(name("maia-1100"), 1100.0), (name("other"), -3.5)];
         let scale = RatingScale::Given(anchors);
         assert_eq!(scale.to_string(), "maia-1100 = 1100, other = −3.5");
+        assert_eq!(scale.unit(), "Elo");
         assert_eq!(scale.rating(&of(1523.4, 14.0)), "1523 ± 14");
         assert_eq!(scale.rating(&of(1100.0, 0.0)), "1100 given");
         assert_eq!(scale.elo(&of(1100.0, 0.0)), "1100");

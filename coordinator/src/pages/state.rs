@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::app::App;
 
 use super::digests::Digests;
+use super::manifests::Manifests;
 
 /// What pages read from: the app, and what is kept for the next page.
 #[derive(Clone)]
@@ -14,6 +15,8 @@ pub(crate) struct PagesState {
     app: App,
     /// What is told of games.
     pub(super) digests: Digests,
+    /// What was read of datasets.
+    pub(super) manifests: Manifests,
 }
 
 impl PagesState {
@@ -21,6 +24,7 @@ impl PagesState {
         Self {
             app,
             digests: Digests::default(),
+            manifests: Manifests::default(),
         }
     }
 

@@ -133,8 +133,9 @@ fn gained(bests: &[&NetworkInfo], scale: &RatingScale) -> Option<String> {
             )
         };
         format!(
-            "Network #{last} stands at {} Elo{than}: it would score {} of the points against it.",
+            "Network #{last} stands at {} {}{than}: it would score {} of the points against it.",
             scale.elo(&to),
+            scale.unit(),
             share_of_points(expected(difference))
         )
     })
@@ -163,7 +164,7 @@ fn over_time(
         anchor.to_string()
     }));
     Chart::render(ChartData {
-        title: format!("Elo of the best networks of run {run} over time"),
+        title: format!("Ratings of the best networks of run {run} over time"),
         x_name: "time (UTC)",
         lines,
         x_axis: Axis::Days,
@@ -244,7 +245,7 @@ pub(super) mod tests {
         assert_eq!(told, [(1, Some("+45")), (0, None)]);
         assert_eq!(
             gained(&bests, &RatingScale::First).unwrap(),
-            "Network #1 stands at +45 ± 20 Elo above network #0: it would score 56 % of the points against it."
+            "Network #1 stands at +45 ± 20 self-play Elo above network #0: it would score 56 % of the points against it."
         );
         let networks = [network(1, 1_545.0, None), network(0, 500.0, None)];
         let said = gained(&[&networks[1], &networks[0]], &RatingScale::First).unwrap();

@@ -93,7 +93,7 @@ pub(super) async fn charts(
         charts.extend(card(&name, &measured, view)?);
     }
     page(&TrainingPage {
-        layout: Layout::of(&state.presentation, &run, Tab::Training),
+        layout: Layout::of(&state.presentation, &run, Tab::Training).pictured(&address),
         address,
         views: views(&run.name, points, view),
         is_zoomed: view.is_part() && !points.is_empty(),

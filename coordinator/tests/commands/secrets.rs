@@ -22,6 +22,8 @@ const HARMLESS: &[&str] = &[
     "ROOKERY_CORS_ORIGINS",
     "ROOKERY_CONTACT",
     "ROOKERY_DAILY_UPLOAD_MIB",
+    "ROOKERY_DATASETS",
+    "ROOKERY_DATASETS_SCHEDULE",
     "ROOKERY_DATA_DIR",
     "ROOKERY_DOWNLOADS",
     "ROOKERY_IDLE_SECONDS",
@@ -56,6 +58,7 @@ const SECRET: &[(&str, &str)] = &[
     ("ROOKERY_WEBHOOK", "https://ann:SECRET@x"),
     ("ROOKERY_WORKER_URL", "https://ann:SECRET@x"),
     ("ROOKERY_SOURCE_URL", "https://ann:SECRET@x"),
+    ("ROOKERY_DATASETS_URL", "https://ann:SECRET@x"),
 ];
 
 #[test]

@@ -15,7 +15,8 @@ use rookery_tls::ServerCertificate;
 use crate::background::webhook::Webhook;
 use crate::blobs::Downloads;
 use crate::config::{
-    AccessConfig, DownloadPath, Origins, PageUrl, Registration, Settings, SiteUrl, is_web_address,
+    AccessConfig, ConfigFile, DatasetConfig, DownloadPath, Origins, PageUrl, Registration,
+    Settings, SiteUrl, is_web_address,
 };
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
@@ -90,6 +91,22 @@ pub struct ServeArgs {
         hide_env_values = true
     )]
     pub source_url: Option<String>,
+    /// Show the datasets in this folder on the page Dataset of their runs. Each is a folder that `ledger export` wrote.
+    /// [default: none]
+    #[arg(long, env = "ROOKERY_DATASETS", value_name = "DIR")]
+    pub datasets: Option<PathBuf>,
+    /// Link the files of datasets to this address, under which a web server serves that folder. The coordinator does
+    /// not serve them. [default: the page has no links]
+    #[arg(
+        long,
+        env = "ROOKERY_DATASETS_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub datasets_url: Option<String>,
+    /// When datasets are published, as the page says it after "Published", for example "every Sunday".
+    #[arg(long, env = "ROOKERY_DATASETS_SCHEDULE", value_name = "TEXT")]
+    pub datasets_schedule: Option<String>,
     /// Tell promotions, rejections and rollbacks to this address, a webhook of Discord, Slack or a program of your
     /// own. Other users of the machine see a command line: better give ROOKERY_WEBHOOK or the configuration file.
     #[arg(
@@ -202,6 +219,18 @@ impl ServeArgs {
             presentation: self.presentation(settings)?,
             worker_source: worker.map(|text| PageUrl::read(text)).transpose()?,
             source: source.map(|text| PageUrl::read(text)).transpose()?,
+            datasets: self.datasets(file)?,
+        })
+    }
+
+    /// What was published of the runs.
+    fn datasets(&self, file: &ConfigFile) -> anyhow::Result<DatasetConfig> {
+        let url = self.datasets_url.as_ref().or(file.datasets_url.as_ref());
+        let schedule = self.datasets_schedule.as_ref();
+        Ok(DatasetConfig {
+            folder: self.datasets.clone().or_else(|| file.datasets.clone()),
+            url: url.map(|text| PageUrl::read(text)).transpose()?,
+            schedule: schedule.or(file.datasets_schedule.as_ref()).cloned(),
         })
     }
 

@@ -88,6 +88,8 @@ struct Listed {
     span_positions: i64,
     span_audits: i64,
     span_audit_positions: i64,
+    /// How many gave more, and one.
+    place: i64,
     /// How many there are, and what all of them gave in the span.
     people: i64,
     all_games: i64,
@@ -161,10 +163,9 @@ async fn list(
     let rows: Vec<Listed> = listing(filter, run, now)?.fetch_all(conn).await?;
     let all = rows.first().map(|row| (to_count(row.people), row.of_all()));
     let (all, together) = all.unwrap_or_default();
-    let places = u64::from(filter.skip) + 1..;
-    let list = rows.into_iter().zip(places).map(|(row, place)| {
+    let list = rows.into_iter().map(|row| {
         let recent = row.in_span();
-        let rank = (recent.positions > 0).then_some(place);
+        let rank = (recent.positions > 0).then_some(to_count(row.place));
         row.contributor
             .into_info((filter.span != Span::All).then_some(recent), rank)
     });
@@ -303,12 +304,12 @@ fn by_day(
 /// Those who are listed; what is told of each is asked for them alone.
 fn listing(filter: &ContributorFilter, run: Option<i64>, now: Timestamp) -> Result<Statement> {
     let mut query = Statement::new(
-        "SELECT t.span_games, t.span_positions, t.span_audits, t.span_audit_positions, t.people,
-           t.all_games, t.all_positions, t.all_audits, t.all_audit_positions, ",
+        "SELECT t.span_games, t.span_positions, t.span_audits, t.span_audit_positions, t.place,
+           t.people, t.all_games, t.all_positions, t.all_audits, t.all_audit_positions, ",
     );
     tell(&mut query, run, now)?;
     query.push(" FROM (");
-    rank(&mut query, filter, run, now)?;
+    listed(&mut query, filter, run, now)?;
     query.push(") AS t ORDER BY t.span_positions DESC, t.name");
     Ok(query)
 }
@@ -332,20 +333,46 @@ fn tell(query: &mut Statement, run: Option<i64>, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Adds the query of those who are listed, with what they and all gave in the span.
-fn rank(
+/// Adds the query of those who are listed, with what they and all that are wanted gave in the span. Names are looked for
+/// among the run's contributors, whom the list ranks anyway.
+fn listed(
     query: &mut Statement,
     filter: &ContributorFilter,
     run: Option<i64>,
     now: Timestamp,
 ) -> Result<()> {
-    let since = Since::of(filter.span, now);
-    query.push("SELECT u.id, u.name, u.created_at, count(*) OVER () AS people");
+    query.push("SELECT r.*, count(*) OVER () AS people");
+    for column in ["games", "positions", "audits", "audit_positions"] {
+        query.push(", CAST(sum(r.span_").push(column);
+        query.push(") OVER () AS BIGINT) AS all_").push(column);
+    }
+    query.push(" FROM (");
+    rank(query, run, Since::of(filter.span, now))?;
+    query.push(") AS r");
+    if let Some(name) = &filter.name {
+        query.push(" WHERE lower(r.name) LIKE lower(");
+        query.bind(containing(name))?.push(") ESCAPE '!'");
+    }
+    query.push(" ORDER BY r.span_positions DESC, r.name LIMIT ");
+    query.bind(i64::from(filter.limit))?.push(" OFFSET ");
+    query.bind(i64::from(filter.skip))?;
+    Ok(())
+}
+
+/// The pattern of names that contain this.
+fn containing(name: &str) -> String {
+    let escaped = name.replace('!', "!!").replace('%', "!%");
+    format!("%{}%", escaped.replace('_', "!_"))
+}
+
+/// Adds the query of all who gave something in a span, with their places. Those who gave as much share one.
+fn rank(query: &mut Statement, run: Option<i64>, since: Option<Since>) -> Result<()> {
+    query.push(
+        "SELECT u.id, u.name, u.created_at, rank() OVER (ORDER BY sum(c.positions) DESC) AS place",
+    );
     for column in ["games", "positions", "audits", "audit_positions"] {
         query.push(", CAST(sum(c.").push(column);
         query.push(") AS BIGINT) AS span_").push(column);
-        query.push(", CAST(sum(sum(c.").push(column);
-        query.push(")) OVER () AS BIGINT) AS all_").push(column);
     }
     query.push(" FROM ");
     in_span(query, run, since, " JOIN users u ON u.id = c.user_id")?;
@@ -353,9 +380,6 @@ fn rank(
     if since.is_some() {
         query.push(" HAVING sum(c.positions) > 0");
     }
-    query.push(" ORDER BY sum(c.positions) DESC, u.name LIMIT ");
-    query.bind(i64::from(filter.limit))?.push(" OFFSET ");
-    query.bind(i64::from(filter.skip))?;
     Ok(())
 }
 

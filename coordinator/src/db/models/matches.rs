@@ -46,7 +46,7 @@ impl Match {
 }
 
 #[derive(FromRow)]
-struct MatchRow {
+pub(super) struct MatchRow {
     id: i64,
     run_id: i64,
     run: String,
@@ -82,6 +82,9 @@ macro_rules! select {
         )
     };
 }
+
+/// What is read of matches, to which conditions are added.
+pub(super) const SELECT: &str = select!("");
 
 impl Ledger {
     /// Opens a match that only adds to the ratings.
@@ -271,7 +274,7 @@ async fn add_progress(
     Ok(())
 }
 
-async fn infos(
+pub(super) async fn infos(
     conn: &mut AnyConnection,
     rows: Vec<MatchRow>,
     now: Timestamp,

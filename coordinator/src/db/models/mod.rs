@@ -23,6 +23,7 @@ pub(super) mod invitations;
 pub(super) mod keys;
 pub(super) mod lease_work;
 pub(super) mod leases;
+pub(super) mod match_list;
 pub(super) mod matches;
 pub(super) mod metrics;
 pub(super) mod networks;

@@ -158,6 +158,8 @@ pub struct ContributorFilter {
     pub run: Option<RunName>,
     /// When they gave what is counted.
     pub span: Span,
+    /// Only those whose names contain this, in any case.
+    pub name: Option<String>,
     /// Not so many of the first.
     pub skip: u32,
     /// At most so many.

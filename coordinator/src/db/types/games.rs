@@ -9,6 +9,7 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{ChunkReceipt, WorkKind};
 use rookery_common::protocol::matches::RatingRow;
 use rookery_common::rating::AnchorElo;
+use serde::Deserialize;
 
 use crate::db::types::AuditOpinion;
 use crate::openings::{Opening, OpeningFilter};
@@ -169,6 +170,50 @@ impl GameFilter {
             || self.plies.is_some()
             || (self.opening.is_some() && by_other)
     }
+}
+
+/// Which matches of a run, and in which order.
+#[derive(Debug, Clone)]
+pub struct MatchFilter {
+    /// The run.
+    pub run: RunName,
+    /// Only these.
+    pub group: Option<MatchGroup>,
+    /// In which order.
+    pub sort: MatchSort,
+    /// Only matches that were opened before this one.
+    pub before: Option<MatchId>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// Some of a run's matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MatchGroup {
+    /// Those that decide whether a candidate becomes best.
+    Gates,
+    /// Those that only add to the ratings.
+    Ratings,
+    /// Those that are still played.
+    Open,
+    /// Gates whose candidate became best.
+    Promoted,
+    /// Gates whose candidate did not.
+    Rejected,
+}
+
+/// In which order matches are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MatchSort {
+    /// The newest first.
+    #[default]
+    Newest,
+    /// Those with most games first, of the newest 10,000.
+    Games,
+    /// Those in which the candidate scored best first, of the newest 10,000.
+    Score,
 }
 
 /// A chunk's place in the ledger.

@@ -185,7 +185,7 @@ fn draw(point: &Point, x: &Scale, y: &Scale) -> Option<DrawnPoint> {
 }
 
 /// Numbers beyond this would only flatten everything else, and cost the axis its precision.
-fn is_drawable(n: f64) -> bool {
+pub(super) fn is_drawable(n: f64) -> bool {
     n.abs() <= 1e12
 }
 

@@ -8,6 +8,7 @@ use askama::Template;
 
 mod axis;
 mod drawing;
+mod summary;
 #[cfg(test)]
 mod tests;
 
@@ -167,7 +168,7 @@ impl Chart {
             .map(|(size, screen)| Drawing::new(&data, *size, *screen));
         Some(Self {
             drawings: drawings.collect::<Option<_>>()?,
-            title: data.title,
+            title: summary::in_words(&data.title, &data.lines, &data.points),
             x_name: data.x_name,
             legend: legend(&data.lines),
         })

@@ -3,7 +3,8 @@
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use rookery_common::ids::{NetworkNumber, RunName};
+use axum::response::{IntoResponse as _, Redirect};
+use rookery_common::ids::{AnchorName, NetworkNumber, RunName};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, PuzzleScore};
 use serde::Deserialize;
 
@@ -32,6 +33,8 @@ pub(in crate::pages) struct NetworksQuery {
     show: Option<Show>,
     /// In which order.
     sort: Option<Sort>,
+    /// Whose page is wanted: its number, or the name of an anchor.
+    find: Option<String>,
 }
 
 /// Which networks are listed.
@@ -90,6 +93,8 @@ struct NetworksPage {
     views: Vec<Choice>,
     shows: Vec<Choice>,
     sorts: Vec<Choice>,
+    /// What no network is called that was looked for.
+    not_found: Option<String>,
     next: Option<String>,
     /// What the list leaves out, if it is sorted.
     cut: Option<String>,
@@ -111,6 +116,12 @@ pub(in crate::pages) async fn list(
     let (Path(name), Query(query)) = (name?, query?);
     let run = state.db.run(&name).await?;
     let networks = state.db.networks_in_short(&name).await?;
+    let wanted = query.find.as_deref().map(str::trim);
+    let wanted = wanted.filter(|text| !text.is_empty());
+    if let Some(number) = wanted.and_then(|text| found(&networks, text)) {
+        let page = format!("/runs/{name}/networks/{number}");
+        return Ok(Redirect::to(&page).into_response());
+    }
     let chosen = Chosen::of(&query);
     let chart = rating_chart(&name, &networks, chosen.over, Size::Full, chosen.view)?;
     let now = state.now();
@@ -127,11 +138,12 @@ pub(in crate::pages) async fn list(
     let (networks, last) = listed(networks, query.before);
     let last = last.filter(|_| chosen.sort == Sort::Number);
     page(&NetworksPage {
-        layout: Layout::of(&state.presentation, &run, Tab::Networks),
+        layout: Layout::of(&state.presentation, &run, Tab::Networks).pictured(&address),
         address,
         scale,
         is_thinned,
         is_zoomed: chosen.view.is_part(),
+        not_found: wanted.map(str::to_owned),
         cut,
         choices: chosen.axes(&name),
         views,
@@ -142,6 +154,16 @@ pub(in crate::pages) async fn list(
         run: name,
         chart,
     })
+}
+
+/// The network of which somebody writes the number, or the name if it is an anchor.
+fn found(networks: &[NetworkInfo], text: &str) -> Option<NetworkNumber> {
+    let number = text.trim_start_matches('#').parse().map(NetworkNumber);
+    let is_it = |info: &&NetworkInfo| {
+        let name = info.anchor.as_ref().map(AnchorName::as_str);
+        number == Ok(info.number) || name.is_some_and(|name| name.eq_ignore_ascii_case(text))
+    };
+    networks.iter().find(is_it).map(|info| info.number)
 }
 
 /// How a visitor wants the list.

@@ -92,6 +92,7 @@ pub(super) async fn one(
     let of = db.run(&run).await?;
     page(&NetworkPage {
         layout: Layout::of(&state.presentation, &of, Tab::Networks)
+            .pictured(&address)
             .titled(format!("Network {number} of {run}")),
         address,
         download: format!("/api/v1/networks/{}/file", info.hash),

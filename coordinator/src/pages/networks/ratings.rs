@@ -145,7 +145,8 @@ pub(in crate::pages) fn rating_chart(
     lines.extend(anchor_lines(networks, (first, last), |anchor, rating| {
         format!("{anchor} ({})", scale.rating(rating))
     }));
-    let title = format!("Ratings of the networks of run {run} in Elo, counted from {scale}");
+    let unit = scale.unit();
+    let title = format!("Ratings of the networks of run {run} in {unit}, counted from {scale}");
     let data = ChartData {
         title,
         x_name: over.name(),

@@ -71,6 +71,8 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
         DROP INDEX games_of_opening;
         DROP INDEX games_unnamed;
         DROP INDEX audits_failed_of_user;
+        DROP INDEX matches_newest;
+        DROP INDEX matches_of_purpose;
         ALTER TABLE games DROP COLUMN eco;
         ALTER TABLE games DROP COLUMN opening;
         DELETE FROM _sqlx_migrations WHERE version > 100";

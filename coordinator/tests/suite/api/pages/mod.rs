@@ -1,7 +1,9 @@
 //! The pages, as a browser asks for them.
 
 mod contributors;
+mod dataset;
 mod join;
+mod lists;
 mod networks;
 mod overview;
 
@@ -113,6 +115,53 @@ async fn an_unknown_address_is_a_page_for_browsers_and_a_problem_for_programs() 
     let program = Request::get("/nowhere").body(Body::empty());
     let answer = app.send(program.unwrap()).await;
     assert_eq!(code(answer).await, ProblemCode::NotFound);
+}
+
+#[tokio::test]
+async fn the_calls_of_the_api_are_a_page_to_which_every_page_leads() {
+    let app = TestApp::new().await;
+    let home = app.page("/").await;
+    assert!(home.contains("<a href=\"/api\">API</a>"), "{home}");
+    let document: serde_json::Value = app.get("/openapi.json").await;
+    let paths = document["paths"].as_object().unwrap();
+    let page = app.page("/api").await;
+    for path in paths.keys() {
+        assert!(
+            page.contains(&format!("</b> {path}</code>")),
+            "{path}: {page}"
+        );
+    }
+    for part in [
+        "<b>POST</b> /api/v1/jobs</code></th>\n    <td><code>contribute</code>",
+        "<dt><code>run</code></dt>",
+        "href=\"/api/v1/openapi.json\"",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn previews_of_links_have_a_picture() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    selfplays(&app, &app.alice, &[1]).await;
+    for path in [
+        "/runs",
+        "/runs/main",
+        "/runs/main/games",
+        "/runs/main/networks",
+        "/games/1",
+        "/runs/main/play",
+    ] {
+        let page = app.page(path).await;
+        for part in [
+            "property=\"og:image\"",
+            "picture.png\"",
+            "content=\"A drawing of a rook",
+        ] {
+            assert!(page.contains(part), "{path}: {part}: {page}");
+        }
+    }
 }
 
 /// Checks that each page has its texts.

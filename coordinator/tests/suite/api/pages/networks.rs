@@ -22,7 +22,7 @@ async fn pages_say_from_what_ratings_are_counted() {
     assert_pages_say(
         &app,
         &[
-            ("/runs/main", &[scale]),
+            ("/runs/main", &["Ratings in Elo, ", scale]),
             ("/runs/main/networks", &[scale, "maia-1100 (1100 given)"]),
             ("/runs/main/networks/0", &[scale, "95 % interval"]),
             ("/runs/main/networks/1", &[given, "1100 <small>Elo"]),
@@ -31,13 +31,20 @@ async fn pages_say_from_what_ratings_are_counted() {
     .await;
     let app = beaten_by_an_anchor(None).await;
     let scale = "counted from network 0 = 0";
+    let own = "Ratings in self-play Elo";
     let reference = "the reference of all ratings";
     assert_pages_say(
         &app,
         &[
-            ("/runs/main", &[scale, "0 Elo, the reference"]),
-            ("/runs/main/networks", &[scale]),
-            ("/runs/main/networks/0", &[reference]),
+            (
+                "/runs/main",
+                &[own, scale, "0 self-play Elo, the reference"],
+            ),
+            ("/runs/main/networks", &[own, scale]),
+            (
+                "/runs/main/networks/0",
+                &[reference, "0 <small>self-play Elo"],
+            ),
             ("/runs/main/networks/1", &[scale, "95 % interval"]),
         ],
     )

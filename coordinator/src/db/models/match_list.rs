@@ -1,0 +1,77 @@
+//! Lists of matches. Anybody may ask for them, so each is found by an index or among the newest.
+
+use jiff::Timestamp;
+use rookery_common::protocol::matches::MatchInfo;
+use sqlx::AnyConnection;
+
+use crate::db::error::Result;
+use crate::db::models::matches::{self, MatchRow};
+use crate::db::models::runs;
+use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::statement::Statement;
+use crate::db::types::{MatchFilter, MatchGroup, MatchSort};
+
+/// How many of the newest matches are looked through for an order that no index has.
+pub(crate) const SORTED: i64 = 10_000;
+
+/// Matches of a filter, in its order.
+async fn list(
+    conn: &mut AnyConnection,
+    filter: &MatchFilter,
+    now: Timestamp,
+) -> Result<Vec<MatchInfo>> {
+    let run = runs::id_of(conn, &filter.run).await?;
+    let rows: Vec<MatchRow> = chosen(filter, run)?.fetch_all(conn).await?;
+    matches::infos(conn, rows, now).await
+}
+
+fn chosen(filter: &MatchFilter, run: i64) -> Result<Statement> {
+    let mut query = Statement::new(matches::SELECT);
+    if filter.sort == MatchSort::Newest {
+        query.push("WHERE ");
+        wanted(&mut query, filter, run)?;
+        query.push(" ORDER BY m.id DESC");
+    } else {
+        query.push("WHERE m.id IN (SELECT m.id FROM matches m WHERE ");
+        wanted(&mut query, filter, run)?;
+        query.push(" ORDER BY m.id DESC LIMIT ").bind(SORTED)?;
+        query.push(") ORDER BY ").push(match filter.sort {
+            MatchSort::Score => {
+                "CASE WHEN m.wins + m.draws + m.losses = 0 THEN -1.0
+                 ELSE (m.wins + 0.5 * m.draws) / (m.wins + m.draws + m.losses) END DESC, "
+            }
+            MatchSort::Games | MatchSort::Newest => "m.wins + m.draws + m.losses DESC, ",
+        });
+        query.push("m.id DESC");
+    }
+    query.push(" LIMIT ").bind(i64::from(filter.limit))?;
+    Ok(query)
+}
+
+/// Adds the conditions of a filter. Only an open match may be of either purpose, so one column finds each group.
+fn wanted(query: &mut Statement, filter: &MatchFilter, run: i64) -> Result<()> {
+    query.push("m.run_id = ").bind(run)?;
+    query.push(match filter.group {
+        None => "",
+        Some(MatchGroup::Gates) => " AND m.purpose = 'gate'",
+        Some(MatchGroup::Ratings) => " AND m.purpose = 'rating'",
+        Some(MatchGroup::Open) => " AND m.status = 'open'",
+        Some(MatchGroup::Promoted) => " AND m.status = 'promoted'",
+        Some(MatchGroup::Rejected) => " AND m.status = 'rejected'",
+    });
+    if let Some(before) = filter.before {
+        query.push(" AND m.id < ").bind(before.0)?;
+    }
+    Ok(())
+}
+
+impl Ledger {
+    /// Matches of a run that a visitor asks for, in the order that is wanted.
+    pub async fn listed_matches(
+        &self,
+        filter: &MatchFilter,
+        now: Timestamp,
+    ) -> Result<Vec<MatchInfo>> {
+        read!(self.readers, "match_list", |conn| list(conn, filter, now))
+    }
+}

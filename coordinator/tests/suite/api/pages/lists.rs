@@ -1,0 +1,153 @@
+//! What lists can be asked for: names, networks, matches of a kind, orders.
+
+use axum::http::{Method, StatusCode, header};
+use rookery_coordinator::db::{MatchFilter, MatchGroup, MatchSort};
+
+use super::assert_pages_say;
+use crate::support::anchors::beaten_by_an_anchor;
+use crate::support::app::{TestApp, run};
+use crate::support::matches::contested;
+use crate::support::noon;
+use crate::support::selfplay::selfplays;
+
+#[tokio::test]
+async fn contributors_are_found_by_a_part_of_their_names_with_their_ranks_among_all() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    selfplays(&app, &app.alice, &[1]).await;
+    selfplays(&app, &app.bob, &[2, 3]).await;
+    let path = "/runs/main/contributors";
+    let page = app.page(&format!("{path}?name=+LIC+")).await;
+    let said =
+        "8 positions in all, in 1 game and 0 audits, by 1 contributor with “LIC” in the name.";
+    for part in [said, ">alice</a>", "<td class=\"n soft\">2</td>"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert!(!page.contains(">bob</a>"), "{page}");
+    let lately = app.page(&format!("{path}?span=7d&name=bo")).await;
+    assert!(lately.contains("<td class=\"n soft\">1</td>"), "{lately}");
+    let kept = "<input type=\"hidden\" name=\"span\" value=\"7d\">";
+    let other = "href=\"/runs/main/contributors?span=24h&#38;name=bo\"";
+    assert!(lately.contains(kept) && lately.contains(other), "{lately}");
+    // What means something in a pattern means itself here.
+    for name in ["%25", "_", "!", "x%00y"] {
+        let page = app.page(&format!("{path}?name={name}")).await;
+        assert!(
+            page.contains("No contributor is listed whose name contains"),
+            "{name}: {page}"
+        );
+    }
+    let nothing = app.page(&format!("{path}?name=++")).await;
+    assert!(
+        nothing.contains(">alice</a>") && nothing.contains(">bob</a>"),
+        "{nothing}"
+    );
+}
+
+#[tokio::test]
+async fn games_are_asked_for_by_fields_that_may_stay_empty() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    selfplays(&app, &app.alice, &[1]).await;
+    let path = "/runs/main/games";
+    let game = "href=\"/games/1\"";
+    let number = "name=\"network\" class=\"short\" inputmode=\"numeric\" placeholder=\"number\" autocomplete=\"off\" value=\"0\"";
+    assert_pages_say(
+        &app,
+        &[
+            (&*format!("{path}?opening=&network=&contributor="), &[game]),
+            (
+                &*format!("{path}?network=%230&contributor=+alice+"),
+                &[game, number],
+            ),
+            (
+                &*format!("{path}?contributor=lic"),
+                &["No contributor is called “lic”", "/contributors?name=lic\""],
+            ),
+        ],
+    )
+    .await;
+    let odd = app.open(&format!("{path}?network=best")).await;
+    assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn a_networks_page_opens_by_its_number_or_by_an_anchors_name() {
+    let app = beaten_by_an_anchor(None).await;
+    let path = "/runs/main/networks?find=";
+    for (text, number) in [("1", 1), ("%230", 0), ("Maia-1100", 1)] {
+        let answer = app.open(&format!("{path}{text}")).await;
+        assert_eq!(answer.status(), StatusCode::SEE_OTHER, "{text}");
+        let page = format!("/runs/main/networks/{number}");
+        assert_eq!(answer.headers()[header::LOCATION], page.as_str());
+    }
+    let none = "The run has no network “7”.";
+    assert_pages_say(&app, &[("/runs/main/networks?find=7", &[none])]).await;
+    let list = app.page(path).await;
+    assert!(!list.contains("The run has no network"), "{list}");
+}
+
+#[tokio::test]
+async fn matches_are_listed_by_purpose_by_verdict_and_in_three_orders() {
+    let app = contested().await;
+    let row = "<a href=\"/matches/1\">1</a>";
+    let path = "/runs/main/matches";
+    for query in [
+        "",
+        "?show=gates",
+        "?show=open",
+        "?sort=games",
+        "?show=gates&sort=score",
+    ] {
+        let page = app.page(&format!("{path}{query}")).await;
+        assert!(page.contains(row), "{query}: {page}");
+    }
+    for query in [
+        "?show=ratings",
+        "?show=promoted",
+        "?show=rejected&sort=games",
+    ] {
+        let page = app.page(&format!("{path}{query}")).await;
+        assert!(page.contains("There is no such match."), "{query}: {page}");
+    }
+    let chosen = "href=\"/runs/main/matches?show=gates&#38;sort=games\" aria-current=\"true\"";
+    let query = format!("{path}?show=gates&sort=games");
+    assert_pages_say(&app, &[(query.as_str(), &[chosen])]).await;
+    let odd = app.open(&format!("{path}?show=moons")).await;
+    assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn matches_are_in_the_order_that_is_asked_for() {
+    let app = beaten_by_an_anchor(None).await;
+    let another = r#"{"run": "main", "candidate": 1, "opponent": 0, "pairs": 3}"#;
+    let opened = app.call(Method::POST, "/matches", &app.operator, another.to_owned());
+    assert_eq!(opened.await.status(), StatusCode::CREATED);
+    let ids = async |group, sort| -> Vec<i64> {
+        let filter = MatchFilter {
+            run: run(),
+            group,
+            sort,
+            before: None,
+            limit: 10,
+        };
+        let found = app.app.db.listed_matches(&filter, noon()).await.unwrap();
+        found.into_iter().map(|info| info.id.0).collect()
+    };
+    let newest = ids(None, MatchSort::Newest).await;
+    assert!(newest.len() >= 2, "{newest:?}");
+    assert!(newest.is_sorted_by(|a, b| a > b), "{newest:?}");
+    // The first match has games, the other none yet.
+    for sort in [MatchSort::Games, MatchSort::Score] {
+        assert_eq!(ids(None, sort).await.first(), Some(&1));
+        assert_eq!(
+            ids(Some(MatchGroup::Ratings), sort).await.len(),
+            newest.len()
+        );
+    }
+    assert!(
+        ids(Some(MatchGroup::Gates), MatchSort::Games)
+            .await
+            .is_empty()
+    );
+}
