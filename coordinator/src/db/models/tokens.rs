@@ -84,7 +84,7 @@ impl Ledger {
     ///
     /// # Errors
     ///
-    /// [`DbError::Revoked`](crate::db::DbError::Revoked) if the token that asks is not good
+    /// [`DbError::Revoked`] if the token that asks is not good
     /// any more.
     pub async fn issue_token(
         &self,
