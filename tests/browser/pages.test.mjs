@@ -479,18 +479,18 @@ describe("the other pages", () => {
 
   test("games can be chosen by network and contributor", () =>
     on("/runs/main/games?kind=self-play", "games-by-words", async (page) => {
-      await page.fill("#network", "1");
-      await page.fill("#contributor", "ada");
+      const cell = (place) => page.locator(`tbody tr:first-child td:nth-child(${place})`).innerText();
+      const [network, contributor] = [await cell(3), await cell(9)];
+      await page.fill("#network", network);
+      await page.fill("#contributor", contributor);
       await page.press("#contributor", "Enter");
       assert.equal(new URL(page.url()).searchParams.get("kind"), "self-play");
-      const rows = page.locator("tbody tr");
-      assert.ok((await rows.count()) >= 1);
       const names = await page.locator("tbody td:nth-child(9)").allInnerTexts();
-      assert.ok(names.every((name) => name === "ada"), names.join());
-      await page.fill("#contributor", "ad");
+      assert.ok(names.length >= 1 && names.every((name) => name === contributor), names.join());
+      await page.fill("#contributor", contributor.slice(0, -1));
       await page.click("#by-words button");
       await page.click("text=Names that contain it");
-      assert.deepEqual(await page.locator("#list tbody td:nth-child(2)").allInnerTexts(), ["ada"]);
+      assert.deepEqual(await page.locator("#list tbody td:nth-child(2)").allInnerTexts(), [contributor]);
     }, { javaScriptEnabled: false }));
 
   test("contributors are found by a part of their names", () =>
