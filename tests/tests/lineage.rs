@@ -7,14 +7,15 @@ use rookery_tests::programs::run;
 
 /// A game of people, whose ratings say how much its moves count.
 const PEOPLE: &str = "[Event \"a\"]\n[Result \"1-0\"]\n[WhiteElo \"2000\"]\n[BlackElo \"1900\"]\n\n\
-                      1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7# 1-0\n";
+                      1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7# 1-0\n\n";
 
 #[test]
 fn a_network_is_trained_by_one_command_and_plays() -> anyhow::Result<()> {
     let dir = tempfile::tempdir()?;
     let path = |name: &str| dir.path().join(name);
     let shown = |name: &str| path(name).display().to_string();
-    fs::write(path("people.pgn"), PEOPLE)?;
+    // A batch has 256 positions, and a game seven.
+    fs::write(path("people.pgn"), PEOPLE.repeat(80))?;
     let pgn = shown("people.pgn");
     for (system, flags) in [("deltazero", &["--pgn", &pgn][..]), ("thesis", &[])] {
         let (folder, network) = (shown(system), shown(&format!("{system}.safetensors")));
