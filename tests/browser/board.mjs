@@ -46,3 +46,9 @@ export async function setUp(page, text) {
   await page.fill("#position", text);
   await page.click("#setup button");
 }
+
+/** Waits until the board shows so many of something: chessground draws in the browser's next frame. */
+export async function drawn(locator, count) {
+  if (count > 0) await locator.nth(count - 1).waitFor({ state: "attached" });
+  await locator.nth(count).waitFor({ state: "detached" });
+}

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { PLAY, at, moves, says, setUp, type } from "./board.mjs";
+import { PLAY, at, drawn, moves, says, setUp, type } from "./board.mjs";
 import { Showcase, launch, overflows, seriousFaults, visit } from "./showcase.mjs";
 
 let browser;
@@ -97,10 +97,10 @@ describe("analysis", () => {
       await arrows(GREEN).waitFor({ state: "attached" });
       await page.check("#policy");
       await arrows(PURPLE).first().waitFor({ state: "attached" });
-      assert.equal(await arrows(GREEN).count(), 0);
+      await drawn(arrows(GREEN), 0);
       await page.uncheck("#policy");
       await arrows(GREEN).waitFor({ state: "attached" });
-      assert.equal(await arrows(PURPLE).count(), 0);
+      await drawn(arrows(PURPLE), 0);
     }));
 
   test("shows threats, if that is wanted: a mate, and none in check", () =>
@@ -110,12 +110,12 @@ describe("analysis", () => {
       assert.equal(await page.locator("#threat").isVisible(), false);
       await page.check("#threats");
       await page.locator("#threat", { hasText: "Threat: Qxf7#" }).waitFor();
-      assert.equal(await page.locator(`.cg-shapes line[stroke="${RED}"]`).count(), 1);
+      await drawn(page.locator(`.cg-shapes line[stroke="${RED}"]`), 1);
       await page.selectOption("#side", "both");
       await type(page, "a6");
       await type(page, "Bxf7");
       await page.locator("#threat", { hasText: "No threat is shown in check." }).waitFor();
-      assert.equal(await page.locator(`.cg-shapes line[stroke="${RED}"]`).count(), 0);
+      await drawn(page.locator(`.cg-shapes line[stroke="${RED}"]`), 0);
       await page.click("#takeback");
       await page.locator("#threat", { hasText: /^Threat/ }).waitFor();
       await type(page, "Qxf7");

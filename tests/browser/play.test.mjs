@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { PLAY, at, clickMove, dragMove, middle, moves, movesAre, says, setUp, type } from "./board.mjs";
+import { PLAY, at, clickMove, dragMove, drawn, middle, moves, movesAre, says, setUp, type } from "./board.mjs";
 import { Showcase, launch, open, overflows, seriousFaults, visit } from "./showcase.mjs";
 
 let browser;
@@ -29,14 +29,14 @@ describe("a game", () => {
       await dragMove(page, "g1", "f3");
       await movesAre(page, 4);
       assert.deepEqual((await moves(page)).filter((_, ply) => ply % 2 === 0), ["e4", "Nf3"]);
-      assert.equal(await page.locator("square.last-move").count(), 2);
+      await drawn(page.locator("square.last-move"), 2);
     }));
 
   test("shows where a piece may go", () =>
     on(PLAY, "play-targets", async (page) => {
       await says(page, "White to move.");
       await page.mouse.click(...await middle(page, "b1"));
-      assert.equal(await page.locator("square.move-dest").count(), 2);
+      await drawn(page.locator("square.move-dest"), 2);
     }));
 
   test("is played by typing, stepped through by keys, and taken back", () =>
@@ -100,7 +100,7 @@ describe("a game", () => {
       await page.selectOption("#side", "black");
       await movesAre(page, 1);
       await says(page, "Black to move.");
-      assert.equal(await page.locator(".cg-wrap.orientation-black").count(), 1);
+      await drawn(page.locator(".cg-wrap.orientation-black"), 1);
       await clickMove(page, "e7", "e5");
       await movesAre(page, 3);
       assert.equal((await moves(page))[1], "e5");
@@ -111,8 +111,7 @@ describe("a game", () => {
       await says(page, "White to move.");
       await clickMove(page, "g1", "g7");
       await says(page, "Checkmate. White wins.");
-      await page.locator("square.check").waitFor({ state: "attached" });
-      assert.equal(await page.locator("square.check").count(), 1);
+      await drawn(page.locator("square.check"), 1);
     }));
 });
 
