@@ -1,4 +1,4 @@
-//! Tokens: 256 random bits that a user keeps, of which the ledger knows only the SHA-256.
+//! Tokens: 256 random bits that a user keeps. The ledger knows only their SHA-256.
 //!
 //! A token needs no slow hash: unlike a password it cannot be guessed.
 
@@ -65,7 +65,7 @@ const INVITATION_PREFIX: &str = "ri_";
 /// Random bytes of an invitation.
 const INVITATION_BYTES: usize = 16;
 
-/// The code of an invitation: 128 random bits, of which the ledger knows only the SHA-256.
+/// The code of an invitation: 128 random bits. The ledger knows only their SHA-256.
 #[derive(Clone, PartialEq, Eq)]
 pub struct InvitationCode(String);
 

@@ -1,4 +1,4 @@
-//! In what numbers to compute: the user's choice, and what it means on a device.
+//! The precision to compute in: the user's choice, and what it means on a device.
 
 use rookery_engine::Precision;
 use tch::{Device, Kind};

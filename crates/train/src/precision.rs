@@ -1,4 +1,4 @@
-//! In what numbers activations are in training: the user's choice, and what it means on a device.
+//! The precision of activations in training: the user's choice, and what it means on a device.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Commands that play games: [`networks`] lets two networks play each other, [`ladder`] any player against others, some of
-//! which are [`rated`]; [`play`] is what they have in common.
+//! Commands that play games: [`networks`] lets two networks play each other, [`ladder`] any player against others, with
+//! [`rated`] ones among them; [`play`] is what they have in common.
 
 pub mod ladder;
 pub mod networks;

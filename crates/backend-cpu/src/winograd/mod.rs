@@ -1,5 +1,6 @@
-//! Convolutions of 3 x 3 squares in 32 bits by Winograd's algorithm F(4 x 4, 3 x 3) (Lavin and Gray, "Fast Algorithms for
-//! Convolutional Neural Networks", CVPR 2016), with a quarter of the products.
+//! Convolutions of 3 x 3 squares in f32 by Winograd's algorithm F(4 x 4, 3 x 3), with a quarter of the products.
+//!
+//! Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", CVPR 2016.
 //!
 //! A board's four quarters are computed each from the 6 x 6 squares that it sees, borders of zeros included:
 //!

@@ -1,6 +1,8 @@
-//! Kernels of `rookery-backend-cpu` on tensors: the first layer, straight from packed planes; convolutions in 32 bits; the ends of
-//! residual blocks and rectifiers, each in one pass over activations that lie in channels-last order; and the
-//! policy's last layer, for legal moves.
+//! Kernels of `rookery-backend-cpu` on tensors: the first layer, convolutions in f32, the ends of residual blocks,
+//! rectifiers, and the policy's last layer.
+//!
+//! The first layer reads packed planes. Ends of blocks and rectifiers take one pass over activations in channels-last
+//! order. The last layer computes legal moves only.
 //!
 //! libtorch has no operator that fuses squeeze-excitation; its eight operators for the end of a
 //! block read and write the activations again and again, which costs about as much as a third of the
