@@ -205,7 +205,7 @@ impl Engine {
         let (command, position) = position_command(game, mode)?;
         // What an earlier search left unread must not be taken for this one's answer.
         self.wait_ready("getting ready")?;
-        self.write(&command, "being told the position")?;
+        self.write(&command, "being sent the position")?;
         self.write(&go, "searching")?;
         let (word, info) = self.wait_best(limits)?;
         let best = self.check_best(&word, &position)?;
