@@ -69,6 +69,14 @@ fn searches_beyond_the_lease_are_found() {
         refusal(&target),
         (Code::BadTarget, Some(0), Some(full as u32))
     );
+    let mut missing = games(1);
+    for ply in &mut missing[0].plies {
+        ply.target = None;
+    }
+    assert_eq!(
+        refusal(&missing),
+        (Code::BadTarget, Some(0), Some(full as u32))
+    );
 }
 
 /// A single change of what seed and parameters determine is found where it is.
@@ -246,4 +254,16 @@ fn headers_are_compared_with_the_lease() {
         }),
         Code::WrongNetworks
     );
+    let mut solved = games(1);
+    solved[0].kind = GameKind::Puzzle {
+        puzzle: "x".into(),
+        solved: true,
+    };
+    let puzzles = ChunkHeader {
+        kind: WorkKind::Puzzles,
+        ..header()
+    };
+    let bytes = encode(&puzzles, &solved).unwrap();
+    let error = verify(&bytes, &Caps::default(), &lease).unwrap_err();
+    assert_eq!(error.code, Code::WrongKind);
 }

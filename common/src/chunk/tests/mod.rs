@@ -14,7 +14,7 @@ use super::*;
 use crate::chess::{GameResult, Termination};
 use crate::ids::{JobId, RunName, Seed};
 use crate::params::ResignParams;
-use crate::protocol::jobs::Work;
+use crate::protocol::jobs::{Work, WorkKind};
 
 fn verify_games(games: &[GameRecord]) -> Result<VerifiedChunk, ChunkError> {
     verify_for(games, &work(500))
