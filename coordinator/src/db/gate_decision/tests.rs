@@ -1,5 +1,8 @@
 //! Gates whose pairs come in any order, or do not come.
 
+use std::collections::{BTreeSet, HashSet};
+
+use rand::seq::SliceRandom as _;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rookery_common::rating::gate::AtLimit;
@@ -101,6 +104,85 @@ fn a_gate_of_fixed_length_waits_for_pairs_that_can_turn_it() {
     );
     let won = [WON, MISSING, WON, WON];
     assert_eq!(status(&rule, &won), Some(MatchStatus::Promoted));
+}
+
+/// The definition, tried out: a gate ends with the first of its pairs, in the order of their numbers, after which the
+/// rule says one thing, whatever each missing pair before it turns out to be.
+fn by_definition(rule: &GateRule, pairs: &[PairScore]) -> Option<(MatchStatus, u32)> {
+    const SCORES: [PairScore; 5] = [
+        LOST,
+        Some([GameScore::Loss, GameScore::Draw]),
+        Some([GameScore::Draw; 2]),
+        Some([GameScore::Draw, GameScore::Win]),
+        WON,
+    ];
+    // Of each possible case, how many pairs have each score.
+    let mut cases = BTreeSet::from([[0; SCORES.len()]]);
+    for (number, pair) in (1..).zip(pairs) {
+        let scores = match pair {
+            Some([white, black]) => {
+                let score = white.half_points() + black.half_points();
+                score..score + 1
+            }
+            None => 0..SCORES.len(),
+        };
+        let one_more = |case: &[usize; SCORES.len()], score: usize| {
+            let mut case = *case;
+            case[score] += 1;
+            case
+        };
+        cases = cases
+            .iter()
+            .flat_map(|case| scores.clone().map(move |score| one_more(case, score)))
+            .collect();
+        let of_case = |case: &[usize; SCORES.len()]| {
+            let pairs: Vec<PairScore> = SCORES
+                .into_iter()
+                .zip(case)
+                .flat_map(|(score, count)| std::iter::repeat_n(score, *count))
+                .collect();
+            as_they_come(rule, &pairs)
+        };
+        let said: HashSet<_> = cases.iter().map(of_case).collect();
+        if let (Some(_), 1, Some(status)) = (pair, said.len(), said.into_iter().next().flatten()) {
+            return Some((status, number));
+        }
+    }
+    None
+}
+
+/// The pairs of a gate come in any order. It is asked about with each, and decided as soon as it is by definition.
+#[test]
+fn a_gate_is_decided_as_soon_as_no_missing_pair_can_turn_it() {
+    const LENGTH: usize = 8;
+    let fixed = |threshold| GateRule::Fixed {
+        games: 2 * LENGTH as u64,
+        threshold,
+    };
+    let rules = [fixed(0.5), fixed(0.3), sprt(400.0, LENGTH as u64)];
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut ends = HashSet::new();
+    for (place, rule) in rules.iter().cycle().take(60).enumerate() {
+        let game = |rng: &mut ChaCha8Rng| match rng.random_range(0..10) + place % 7 {
+            0..4 => GameScore::Loss,
+            4..8 => GameScore::Draw,
+            _ => GameScore::Win,
+        };
+        let mut coming: Vec<usize> = (0..LENGTH).collect();
+        coming.shuffle(&mut rng);
+        let mut pairs = vec![MISSING; LENGTH];
+        for pair in coming {
+            pairs[pair] = Some([game(&mut rng), game(&mut rng)]);
+            let found = decided(rule, &pairs, pair as u32).unwrap();
+            let found = found.map(|found| (found.status, found.pairs));
+            assert_eq!(found, by_definition(rule, &pairs), "{rule:?}, {pairs:?}");
+            if let Some((status, _)) = found {
+                ends.insert(status);
+                break;
+            }
+        }
+    }
+    assert_eq!(ends.len(), 2, "{ends:?}");
 }
 
 /// Pairs of a job.

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use parking_lot::Mutex;
-use rookery_common::ids::{ContentHash, JobId, MatchId};
-use rookery_common::protocol::jobs::{ChunkReceipt, Job, Work, WorkKind};
+use rookery_common::ids::{ContentHash, JobId};
+use rookery_common::protocol::jobs::{ChunkReceipt, Job, WorkKind};
 
 /// What became of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,6 @@ pub(crate) struct Lease {
     pub(crate) contributor: usize,
     /// What it is for.
     pub(crate) kind: WorkKind,
-    /// The match whose pairs it is for.
-    pub(crate) of_match: Option<MatchId>,
     pub(crate) fate: Fate,
 }
 
@@ -68,14 +66,9 @@ impl Book {
 
     /// Notes a job that was handed out.
     pub(crate) fn leased(&self, job: &Job, contributor: usize) {
-        let of_match = match &job.work {
-            Work::Match { match_id, .. } => Some(*match_id),
-            Work::SelfPlay { .. } | Work::Puzzles { .. } | Work::Audit { .. } => None,
-        };
         let lease = Lease {
             contributor,
             kind: job.work.kind(),
-            of_match,
             fate: Fate::Held,
         };
         self.with(|accounts| {

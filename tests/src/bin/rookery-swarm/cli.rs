@@ -12,8 +12,8 @@ use clap::{Parser, ValueEnum};
 /// Without --url the tool starts a coordinator of its own in a temporary folder. It talks to
 /// coordinators on this machine only. The workers' games are real: the engine plays them with a
 /// uniform evaluator before anything is measured. The exit status is 0 only if every acknowledged
-/// chunk is in the ledger and the store exactly once, every lease is accounted for, every gate was
-/// decided once and by its games, and no lie was believed.
+/// chunk is in the ledger and the store exactly once, every lease is accounted for, no candidate is
+/// lost, every gate was decided by its games, and no lie was believed.
 #[derive(Debug, Parser)]
 #[command(name = "rookery-swarm", version)]
 pub(crate) struct Cli {

@@ -8,13 +8,11 @@
 //!
 //! Games are played by the engine with the uniform evaluator before anything is measured; each
 //! chunk then holds games of its own ([`games`]). Every phase keeps the [`book`], and at the end
-//! the coordinator must agree with it to the last chunk ([`reconcile`]), and with what its chunks
-//! make of every match ([`gates`]).
+//! the coordinator must agree with it to the last chunk ([`reconcile`]).
 
 mod book;
 mod cli;
 mod games;
-mod gates;
 mod http;
 mod measure;
 mod phases;

@@ -1,25 +1,26 @@
 //! The coordinator against the book: what was acknowledged is there, once, and nothing else.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use anyhow::{Context as _, ensure};
 use hyper::Method;
 use hyper::body::Bytes;
-use rookery_common::ids::{ContentHash, JobId, NetworkNumber};
+use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::jobs::{ChunkPage, ChunkReceipt, ChunkRow, HeartbeatReply, WorkKind};
-use rookery_common::protocol::matches::MatchInfo;
+use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
+use rookery_common::protocol::networks::NetworkStatus;
+use rookery_common::rating::GateDecision;
 use rookery_tests::client::Client;
 use tokio::task::JoinSet;
 
 use crate::book::{Accounts, Fate};
-use crate::gates::{self, Found, Played, RunSnapshot};
 use crate::phases::Swarm;
 use crate::phases::calls::Ground;
 
 /// Connections of the check.
 const LANES: usize = 8;
-/// Chunks of a ledger's page, and matches of a list's.
+/// Chunks of a ledger's page.
 const PAGE: u32 = 1000;
 
 /// What the comparison found.
@@ -44,17 +45,29 @@ pub(crate) struct Outcome {
     /// Honest chunks that were refused.
     pub(crate) refused: u64,
     /// What became of candidates, of an own coordinator.
-    pub(crate) gates: Found,
+    pub(crate) gates: Gates,
     /// What the coordinator's own check of its sums says, of an own coordinator.
     pub(crate) ledger_check: Option<Result<(), String>>,
+}
+
+/// What became of candidates.
+#[derive(Debug, Default)]
+pub(crate) struct Gates {
+    pub(crate) promotions: u64,
+    pub(crate) rejections: u64,
+    /// Gates that are open although their pairs, which are all in, decide them.
+    pub(crate) overdue: u64,
+    /// Candidates that were taken and are not there.
+    pub(crate) lost: u64,
 }
 
 impl Outcome {
     /// Whether everything is as it should be.
     pub(crate) fn is_clean(&self) -> bool {
+        let of_gates = self.gates.overdue + self.gates.lost;
         let wrong =
             self.lost + self.double_counted + self.leases_lost + self.believed + self.refused;
-        wrong == 0 && self.gates.wrong.is_empty() && !matches!(self.ledger_check, Some(Err(_)))
+        wrong + of_gates == 0 && !matches!(self.ledger_check, Some(Err(_)))
     }
 }
 
@@ -93,7 +106,7 @@ pub(crate) async fn reconcile(swarm: &Swarm) -> anyhow::Result<Outcome> {
         let played = rows.iter().filter(|row| row.kind != WorkKind::Audit);
         let counted: u64 = played.map(|row| u64::from(row.games)).sum();
         outcome.double_counted += (run.games - swarm.target.before.games).abs_diff(counted);
-        outcome.gates = gates(swarm, &rows, run.best).await?;
+        outcome.gates = gates(swarm).await?;
         outcome.ledger_check = Some(site.check_ledger().map(drop).map_err(|e| format!("{e:#}")));
     }
     outcome.leases_lost += forgotten(swarm).await?;
@@ -175,61 +188,31 @@ async fn damaged(swarm: &Swarm, rows: &[ChunkRow]) -> anyhow::Result<u64> {
     .await
 }
 
-/// What became of candidates, by the chunks of the ledger.
-async fn gates(
-    swarm: &Swarm,
-    rows: &[ChunkRow],
-    best: Option<NetworkNumber>,
-) -> anyhow::Result<Found> {
-    let mut played = Played::new();
-    for row in rows
-        .iter()
-        .filter(|row| row.kind == WorkKind::Match && !row.held)
-    {
-        // One that is lost counts as such elsewhere, and here its games are missing.
-        let Some(bytes) = file(&swarm.target.trainer, row.hash).await? else {
-            continue;
-        };
-        let (job, games) = gates::games_of(&bytes)?;
-        let lease = swarm
-            .ground
-            .book
-            .with(|accounts| accounts.leases.get(&job).copied());
-        let of_match = lease.and_then(|lease| lease.of_match);
-        let id = of_match.with_context(|| format!("job {job} was leased for a match"))?;
-        played.entry(id).or_default().push(games);
-    }
+/// What became of candidates. That each verdict follows from the games, the coordinator's own check says.
+async fn gates(swarm: &Swarm) -> anyhow::Result<Gates> {
     let (trainer, run) = (&swarm.target.trainer, swarm.target.run.as_str());
-    let snapshot = RunSnapshot {
-        matches: matches(swarm).await?,
-        networks: trainer.networks(run).await?,
-        best,
-    };
-    let submitted = swarm
+    let mut gates = Gates::default();
+    for m in trainer.matches(run).await? {
+        let has_all_pairs = m.status == MatchStatus::Open && m.pairs_out == 0;
+        if m.purpose == MatchPurpose::Gate && has_all_pairs {
+            let decision = m.rule.decide(&m.tally)?.decision;
+            gates.overdue += u64::from(decision != GateDecision::Continue);
+        }
+    }
+    let networks = trainer.networks(run).await?;
+    for network in &networks {
+        match network.status {
+            NetworkStatus::Promoted => gates.promotions += 1,
+            NetworkStatus::Rejected => gates.rejections += 1,
+            _ => {}
+        }
+    }
+    let known: HashSet<ContentHash> = networks.iter().map(|network| network.hash).collect();
+    gates.lost = swarm
         .ground
         .book
-        .with(|accounts| accounts.submitted.clone());
-    gates::compare(&snapshot, &played, &submitted)
-}
-
-/// All matches of the run, the oldest first.
-async fn matches(swarm: &Swarm) -> anyhow::Result<Vec<MatchInfo>> {
-    let mut all: Vec<MatchInfo> = Vec::new();
-    loop {
-        let before = all.last().map(|last| format!("&before={}", last.id));
-        let path = format!(
-            "/matches?run={}&limit={PAGE}{}",
-            swarm.target.run,
-            before.unwrap_or_default()
-        );
-        let page: Vec<MatchInfo> = swarm.target.trainer.get(&path).await?;
-        if page.is_empty() {
-            break;
-        }
-        all.extend(page);
-    }
-    all.reverse();
-    Ok(all)
+        .with(|accounts| accounts.submitted.difference(&known).count() as u64);
+    Ok(gates)
 }
 
 /// A chunk's file; none if it is missing or has other bytes.

@@ -59,10 +59,11 @@ fn as_json(swarm: &Swarm, outcome: &Outcome) -> Value {
         "lies_believed": outcome.believed,
         "honest_chunks_refused": refused,
         "candidates": candidates,
-        "gates_decided": outcome.gates.decided,
+        "gates_decided": outcome.gates.promotions + outcome.gates.rejections,
         "promotions": outcome.gates.promotions,
         "rejections": outcome.gates.rejections,
-        "gates_wrong": outcome.gates.wrong,
+        "gates_overdue": outcome.gates.overdue,
+        "candidates_lost": outcome.gates.lost,
         "ledger_check": outcome.ledger_check.as_ref().map(|check| match check {
             Ok(()) => json!("passed"),
             Err(reason) => json!(reason),
@@ -120,15 +121,13 @@ fn as_text(swarm: &Swarm, outcome: &Outcome) -> String {
         ("lies told", outcome.lies),
         ("  believed", outcome.believed),
         ("honest chunks refused", outcome.refused),
-        ("gates decided", outcome.gates.decided),
-        ("  promotions", outcome.gates.promotions),
-        ("  rejections", outcome.gates.rejections),
+        ("candidates promoted", outcome.gates.promotions),
+        ("  rejected", outcome.gates.rejections),
+        ("  lost", outcome.gates.lost),
+        ("gates overdue", outcome.gates.overdue),
     ];
     for (what, count) in lines {
         text += &format!("{what:<28} {count:>10}\n");
-    }
-    for wrong in &outcome.gates.wrong {
-        text += &format!("{wrong}\n");
     }
     if let Some(Err(reason)) = &outcome.ledger_check {
         text += &format!("the coordinator's own check failed: {reason}\n");
