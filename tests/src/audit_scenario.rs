@@ -109,8 +109,7 @@ impl AuditScenario {
         params.scheduling.rating_pairs = 0;
         params.gate = rookery_common::rating::gate::GateRule::None;
         let scenario = Self::open(stores, &params).await?;
-        let second = scenario.site.random_network("1x8", 2)?;
-        scenario.site.submit(&second).await?;
+        scenario.site.submit_random(2).await?;
         let order = serde_json::json!({"run": RUN, "candidate": 1, "opponent": 0, "pairs": PAIRS});
         let operator = &scenario.site.operator;
         let opened = operator.json::<MatchInfo>(Method::POST, "/matches", Some(&order));
@@ -121,8 +120,7 @@ impl AuditScenario {
 
     async fn open(stores: Stores, params: &RunParams) -> anyhow::Result<Self> {
         let site = Site::start_on(stores, params).await?;
-        let network = site.random_network("1x8", 1)?;
-        site.submit(&network).await?;
+        site.submit_random(1).await?;
         let create = ["user", "create", "auditor", "--scope", "contribute"];
         let create = [&create[..], &["--scope", "audit", "--json"]].concat();
         let token: NewToken = serde_json::from_str(&site.command(&create)?)?;

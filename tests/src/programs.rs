@@ -85,6 +85,16 @@ impl Running {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// Waits until the program has printed these words.
+    ///
+    /// # Errors
+    ///
+    /// If that takes too long.
+    pub async fn wait_for(&self, words: &str) -> anyhow::Result<()> {
+        let said = async || Ok(self.printed().contains(words).then_some(()));
+        eventually(words, said).await
+    }
+
     /// Sends a signal.
     ///
     /// # Errors

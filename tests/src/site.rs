@@ -333,6 +333,28 @@ impl Site {
         answer.map_err(|problem| anyhow::anyhow!("the network was refused: {problem}"))
     }
 
+    /// Submits a network of shape 1x8 with random weights.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be made, or the coordinator refuses it.
+    pub async fn submit_random(&self, seed: u64) -> anyhow::Result<NetworkReceipt> {
+        self.submit(&self.random_network("1x8", seed)?).await
+    }
+
+    /// Waits until the run counts more games than these, and returns how many.
+    ///
+    /// # Errors
+    ///
+    /// If that takes too long.
+    pub async fn wait_for_games(&self, more_than: u64) -> anyhow::Result<u64> {
+        eventually("more games are counted", async || {
+            let games = self.run().await?.games;
+            Ok((games > more_than).then_some(games))
+        })
+        .await
+    }
+
     /// How the run stands.
     ///
     /// # Errors

@@ -91,8 +91,7 @@ async fn a_network_of_the_lineage_is_an_anchor_that_workers_play_against() -> an
     params.scheduling.rating_pairs = 2;
     params.scheduling.rating_share = 1.0;
     let mut site = Site::start(&params).await?;
-    let best = site.random_network("1x8", 1)?;
-    site.submit(&best).await?;
+    site.submit_random(1).await?;
     let file = site.path("lineage.safetensors").display().to_string();
     let shape = "init 1x8 --input classic-19 --policy flat-1968 --value scalar --se-ratio 0";
     let init = shape.split(' ').chain(["--output", &file]);
@@ -128,8 +127,7 @@ async fn a_network_of_the_lineage_is_an_anchor_that_workers_play_against() -> an
 #[tokio::test]
 async fn a_network_that_is_an_anchor_has_files_for_other_programs() -> anyhow::Result<()> {
     let mut site = Site::start(&tiny()).await?;
-    let best = site.random_network("1x8", 1)?;
-    site.submit(&best).await?;
+    site.submit_random(1).await?;
     let file = site.path("anchor.safetensors").display().to_string();
     std::fs::write(&file, site.random_network("1x8", 2)?)?;
     let create = ["user", "create", "ops", "--scope", "operate"];

@@ -11,7 +11,7 @@ use rookery_common::protocol::matches::GameInfo;
 use rookery_tests::on_all_stores;
 use rookery_tests::params::tiny;
 use rookery_tests::player::honest_chunk;
-use rookery_tests::programs::{Running, eventually};
+use rookery_tests::programs::eventually;
 use rookery_tests::site::{RUN, Site};
 use rookery_tests::stores::Stores;
 
@@ -28,22 +28,8 @@ on_all_stores!(
 /// A site with a first network, so that there is self-play to do.
 async fn site(stores: Stores, params: &RunParams) -> anyhow::Result<Site> {
     let site = Site::start_on(stores, params).await?;
-    let network = site.random_network("1x8", 1)?;
-    site.submit(&network).await?;
+    site.submit_random(1).await?;
     Ok(site)
-}
-
-async fn wait_for_games(site: &Site, more_than: u64) -> anyhow::Result<u64> {
-    eventually("more games are counted", async || {
-        let now = site.run().await?.games;
-        Ok((now > more_than).then_some(now))
-    })
-    .await
-}
-
-async fn wait_for_words(worker: &Running, words: &str) -> anyhow::Result<()> {
-    let said = async || Ok(worker.printed().contains(words).then_some(()));
-    eventually(words, said).await
 }
 
 /// Files below a folder.
@@ -71,10 +57,10 @@ async fn a_killed_worker_loses_no_finished_game_and_plays_none_twice(
     let site = site(stores, &params).await?;
     let worker = site.worker("worker")?;
     // Games are in hand, and nothing was uploaded.
-    wait_for_words(&worker, "job taken").await?;
+    worker.wait_for("job taken").await?;
     worker.kill()?;
     let worker = site.worker("worker")?;
-    wait_for_games(&site, 0).await?;
+    site.wait_for_games(0).await?;
     // Every game's fingerprint and place in its job are unique in the ledger: a game that was
     // played or counted twice would have been refused, and kept aside.
     site.finish("worker", worker)?;
@@ -89,14 +75,14 @@ async fn a_paused_worker_stands_still_and_goes_on_where_it_was(
     params.scheduling.selfplay_games = 200;
     let site = site(stores, &params).await?;
     let worker = site.worker("worker")?;
-    wait_for_words(&worker, "job taken").await?;
+    worker.wait_for("job taken").await?;
     worker.signal(Signal::SIGTSTP)?;
     let still = async || Ok(worker.stands_still()?.then_some(()));
     eventually("the worker stands still", still).await?;
     ensure!(worker.printed().contains("pausing"), "{}", worker.printed());
     worker.signal(Signal::SIGCONT)?;
-    wait_for_words(&worker, "resumed after a pause").await?;
-    wait_for_games(&site, 0).await?;
+    worker.wait_for("resumed after a pause").await?;
+    site.wait_for_games(0).await?;
     let printed = worker.printed();
     worker.stop()?;
     ensure!(!printed.contains("ERROR"), "{printed}");
@@ -111,7 +97,7 @@ async fn a_worker_whose_terminal_is_closed_gives_its_job_back(
     params.scheduling.selfplay_games = 2000;
     let site = site(stores, &params).await?;
     let mut worker = site.worker("worker")?;
-    wait_for_words(&worker, "job taken").await?;
+    worker.wait_for("job taken").await?;
     worker.signal(Signal::SIGHUP)?;
     let (status, printed) = (worker.wait()?, worker.printed());
     ensure!(status.success(), "{status}:\n{printed}");
@@ -125,7 +111,7 @@ async fn a_worker_killed_while_uploading_uploads_again_and_counts_once(
 ) -> anyhow::Result<()> {
     let mut site = site(stores, &tiny()).await?;
     let worker = site.worker("worker")?;
-    let before = wait_for_games(&site, 0).await?;
+    let before = site.wait_for_games(0).await?;
     // Without a coordinator, chunks pile up in the spool: uploads are being tried when it dies.
     site.kill_coordinator()?;
     let spool = site.path("worker").join("spool");
@@ -136,7 +122,7 @@ async fn a_worker_killed_while_uploading_uploads_again_and_counts_once(
     worker.kill()?;
     site.start_coordinator().await?;
     let worker = site.worker("worker")?;
-    wait_for_games(&site, before).await?;
+    site.wait_for_games(before).await?;
     site.finish("worker", worker)?;
     site.check_ledger()?;
     Ok(())
@@ -234,8 +220,7 @@ async fn an_expired_lease_goes_to_another(stores: Stores) -> anyhow::Result<()> 
     params.scheduling.lease_seconds = 10;
     params.scheduling.gate_share = 1.0;
     let site = site(stores, &params).await?;
-    let candidate = site.random_network("1x8", 2)?;
-    site.submit(&candidate).await?;
+    site.submit_random(2).await?;
     let (alice, bob) = (
         site.client().register("alice").await?,
         site.client().register("bob").await?,

@@ -5,7 +5,6 @@ use anyhow::{Context as _, ensure};
 use rookery_tests::clock::Clock;
 use rookery_tests::params::tiny;
 use rookery_tests::player::honest_chunk;
-use rookery_tests::programs::eventually;
 use rookery_tests::site::{Site, SiteOptions};
 
 /// Seconds by which it is set: more than an hour, so that the hour is another one whenever the test runs.
@@ -35,8 +34,7 @@ async fn a_clock_that_is_set_forward_and_back_loses_nothing() -> anyhow::Result<
         },
     )
     .await?;
-    let network = site.random_network("1x8", 1)?;
-    site.submit(&network).await?;
+    site.submit_random(1).await?;
     let worker = site.worker("worker")?;
     let alice = site.client().register("alice").await?;
     let mut acknowledged = Vec::new();
@@ -60,11 +58,7 @@ async fn a_clock_that_is_set_forward_and_back_loses_nothing() -> anyhow::Result<
             let again = alice.upload(chunk).await?.expect("it is known");
             assert_eq!((again.sequence, again.duplicate), (*sequence, true));
         }
-        let games = site.run().await?.games;
-        eventually("the worker's games are counted", async || {
-            Ok((site.run().await?.games > games).then_some(()))
-        })
-        .await?;
+        site.wait_for_games(site.run().await?.games).await?;
     }
     worker.kill()?;
     site.stop_coordinator()?;

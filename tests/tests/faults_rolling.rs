@@ -126,8 +126,7 @@ async fn coordinators_are_killed_one_after_the_other_and_lose_nothing() -> anyho
 /// Restarts both coordinators again and again under load; then the ledger has what was acknowledged, once.
 async fn restart_all(end: End) -> anyhow::Result<()> {
     let mut site = Site::start_on(Stores::Servers, &tiny()).await?;
-    let network = site.random_network("1x8", 1)?;
-    site.submit(&network).await?;
+    site.submit_random(1).await?;
     let other = format!("127.0.0.1:{}", free_port()?);
     let mut replica = site.replica(&other).await?;
     let balancer = Proxy::balance(vec![site.address().parse()?, other.parse()?]).await?;
@@ -140,8 +139,7 @@ async fn restart_all(end: End) -> anyhow::Result<()> {
         contributors.push(tokio::spawn(contribute(contributor, stop.clone())));
     }
     let worker = site.worker_at(&url, "worker")?;
-    let playing = async || Ok(worker.printed().contains("job taken").then_some(()));
-    eventually("the worker plays", playing).await?;
+    worker.wait_for("job taken").await?;
     for _ in 0..ROUNDS {
         let before = site.run().await?.chunks;
         match end {

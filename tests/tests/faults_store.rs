@@ -7,7 +7,7 @@ use anyhow::{Context as _, bail, ensure};
 use rookery_common::protocol::ProblemCode;
 use rookery_tests::params::tiny;
 use rookery_tests::player::honest_chunk;
-use rookery_tests::programs::{Running, eventually};
+use rookery_tests::programs::eventually;
 use rookery_tests::s3_fault::S3Fault;
 use rookery_tests::site::Site;
 use rookery_tests::stores::Servers;
@@ -18,21 +18,8 @@ async fn site(servers: &Servers, downloads: &str) -> anyhow::Result<Site> {
     let way = ("ROOKERY_DOWNLOADS".to_owned(), downloads.to_owned());
     options.environment.push(way);
     let site = Site::start_with(&tiny(), options).await?;
-    let network = site.random_network("1x8", 1)?;
-    site.submit(&network).await?;
+    site.submit_random(1).await?;
     Ok(site)
-}
-
-async fn wait_for_games(site: &Site, more_than: u64) -> anyhow::Result<()> {
-    eventually("more games are counted", async || {
-        Ok((site.run().await?.games > more_than).then_some(()))
-    })
-    .await
-}
-
-async fn wait_for_words(worker: &Running, words: &str) -> anyhow::Result<()> {
-    let said = async || Ok(worker.printed().contains(words).then_some(()));
-    eventually(words, said).await
 }
 
 /// Every sum follows from the facts, and every file that they name is in the store.
@@ -50,13 +37,15 @@ async fn what_a_store_in_trouble_does_not_take_is_kept_and_lands() -> anyhow::Re
     let alice = site.client().register("alice").await?;
     let job = alice.job().await?.context("there is a job")?;
     let chunk = honest_chunk(&job)?;
-    wait_for_games(&site, 0).await?;
+    site.wait_for_games(0).await?;
 
     servers.s3.set_fault(S3Fault::Failing)?;
     let refusal = alice.upload(&chunk).await?.expect_err("the store fails");
     assert_eq!(refusal.code, ProblemCode::Unavailable, "{refusal}");
     let before = site.run().await?;
-    wait_for_words(&worker, "a chunk could not be uploaded and is kept").await?;
+    worker
+        .wait_for("a chunk could not be uploaded and is kept")
+        .await?;
     eventually("a coordinator without a store is not ready", async || {
         let answer = reqwest::get(format!("{}/readyz", site.url())).await?;
         Ok((!answer.status().is_success()).then_some(()))
@@ -74,7 +63,8 @@ async fn what_a_store_in_trouble_does_not_take_is_kept_and_lands() -> anyhow::Re
     assert!(!receipt.duplicate, "{receipt:?}");
 
     servers.s3.set_fault(S3Fault::None)?;
-    wait_for_games(&site, before.games + u64::from(receipt.games)).await?;
+    site.wait_for_games(before.games + u64::from(receipt.games))
+        .await?;
     site.finish("worker", worker)?;
     check(&site)
 }
@@ -85,14 +75,14 @@ async fn send_in_parts(downloads: &str) -> anyhow::Result<()> {
     let site = site(&servers, downloads).await?;
     servers.s3.set_fault(S3Fault::Short)?;
     let worker = site.worker("worker")?;
-    wait_for_words(&worker, "next try in").await?;
+    worker.wait_for("next try in").await?;
     let tries = || worker.printed().matches("next try in").count();
     let before = tries();
     servers.s3.set_fault(S3Fault::Cutting)?;
     let again = async || Ok((tries() > before).then_some(()));
     eventually("it is tried again", again).await?;
     servers.s3.set_fault(S3Fault::Garbling)?;
-    wait_for_words(&worker, "has the SHA-256").await?;
+    worker.wait_for("has the SHA-256").await?;
 
     for file in std::fs::read_dir(site.path("worker").join("networks"))? {
         let file = file?.path();
@@ -103,7 +93,7 @@ async fn send_in_parts(downloads: &str) -> anyhow::Result<()> {
     ensure!(!printed.contains("job taken"), "{printed}");
 
     servers.s3.set_fault(S3Fault::None)?;
-    wait_for_games(&site, 0).await?;
+    site.wait_for_games(0).await?;
     site.finish("worker", worker)?;
     check(&site)
 }

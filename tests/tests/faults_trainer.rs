@@ -32,8 +32,7 @@ async fn ready() -> anyhow::Result<Site> {
     params.training.steps_per_candidate = 60;
     let enough = params.training.window.min;
     let site = Site::start(&params).await?;
-    let first = site.random_network("1x8", 1)?;
-    site.submit(&first).await?;
+    site.submit_random(1).await?;
     let alice = site.client().register("alice").await?;
     while site.run().await?.training_positions < enough {
         let job = alice.job().await?.context("there is a job")?;

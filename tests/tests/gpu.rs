@@ -79,8 +79,7 @@ async fn more_positions(site: &Site, program: &mut Running) -> anyhow::Result<()
 #[tokio::test]
 async fn a_worker_on_a_gpu_is_audited_paused_and_loses_its_device() -> anyhow::Result<()> {
     let site = Site::start(&params()).await?;
-    let network = site.random_network("1x8", 1)?;
-    site.submit(&network).await?;
+    site.submit_random(1).await?;
     // Its appearance loses the device.
     let loss = site.path("loss");
     let on_gpu = [

@@ -141,7 +141,7 @@ async fn a_run_goes_on_without_what_a_poisoner_did() -> anyhow::Result<()> {
     let gated = site.path("gated.json").display().to_string();
     std::fs::write(&gated, serde_json::to_vec(&tiny())?)?;
     site.command(&["run", "set", RUN, "--params", &gated])?;
-    let candidate = site.submit(&site.random_network("1x8", 7)?).await?;
+    let candidate = site.submit_random(7).await?;
     assert_eq!(candidate.number, NetworkNumber(3));
 
     let before = site.run().await?.training_positions;
@@ -273,7 +273,7 @@ async fn a_leaked_key_is_followed_by_another() -> anyhow::Result<()> {
     let mut site = Site::start(&tiny()).await?;
     site.command(&["run", "key", "create", RUN])?;
     let old = site.command(&["run", "key", "show", RUN])?;
-    site.submit(&site.random_network("1x8", 1)?).await?;
+    site.submit_random(1).await?;
     let worker = site.worker("ann")?;
     let pins = site.path("ann").join("keys.toml");
     let pinned = async |key: &str| {

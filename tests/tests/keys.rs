@@ -43,8 +43,7 @@ async fn a_worker_plays_only_what_the_pinned_key_or_its_successor_signed() -> an
     let mut site = Site::start(&tiny()).await?;
     site.command(&["run", "key", "create", RUN])?;
     let first = site.command(&["run", "key", "show", RUN])?;
-    let network = site.random_network("1x8", 1)?;
-    let receipt = site.submit(&network).await?;
+    let receipt = site.submit_random(1).await?;
     assert_eq!(receipt.number.0, 0);
 
     let mut ann = worker(&site, "ann", &[])?;

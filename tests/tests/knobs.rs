@@ -3,7 +3,6 @@
 use anyhow::ensure;
 use rookery_common::params::{ForcedPlayouts, KldStop, ResignParams, RunParams, TableParams};
 use rookery_tests::params::tiny;
-use rookery_tests::programs::eventually;
 use rookery_tests::site::Site;
 
 /// All knobs of self-play at once. A random network finds itself a little behind as often as not, so
@@ -34,13 +33,9 @@ fn every_knob() -> RunParams {
 #[tokio::test]
 async fn games_with_every_knob_on_are_accepted_and_resigning_is_measured() -> anyhow::Result<()> {
     let site = Site::start(&every_knob()).await?;
-    let network = site.random_network("1x8", 1)?;
-    site.submit(&network).await?;
+    site.submit_random(1).await?;
     let worker = site.worker("worker")?;
-    eventually("games are counted", async || {
-        Ok((site.run().await?.games >= 24).then_some(()))
-    })
-    .await?;
+    site.wait_for_games(23).await?;
     site.finish("worker", worker)?;
     site.check_ledger()?;
 

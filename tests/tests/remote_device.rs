@@ -56,8 +56,7 @@ async fn positions_beyond(site: &Site, before: u64, worker: &mut Running) -> any
 #[tokio::test]
 async fn a_worker_contributes_by_the_device_of_another_program() -> anyhow::Result<()> {
     let site = Site::start(&tiny()).await?;
-    let network = site.random_network("1x8", 1)?;
-    site.submit(&network).await?;
+    site.submit_random(1).await?;
     std::fs::write(site.path("device-token"), "correct horse battery staple\n")?;
     let address = format!("127.0.0.1:{}", free_port()?);
     let first = device(&site, "device-1", &address).await?;

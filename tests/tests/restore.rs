@@ -26,27 +26,19 @@ struct Live {
     games: u64,
 }
 
-async fn wait_for_games(site: &Site, more_than: u64) -> anyhow::Result<()> {
-    eventually("more games are counted", async || {
-        Ok((site.run().await?.games > more_than).then_some(()))
-    })
-    .await
-}
-
 impl Live {
     async fn on(stores: Stores) -> anyhow::Result<Self> {
         let site = Site::start_on(stores, &tiny()).await?;
-        let network = site.random_network("1x8", 1)?;
-        site.submit(&network).await?;
+        let network = site.submit_random(1).await?.hash;
         let worker = site.worker("worker")?;
         let alice = site.client().register("alice").await?;
         let chunk = honest_chunk(&alice.job().await?.context("there is a job")?)?;
         let receipt = alice.upload(&chunk).await?;
         let receipt = receipt.expect("an honest chunk is taken");
-        wait_for_games(&site, u64::from(receipt.games)).await?;
+        site.wait_for_games(u64::from(receipt.games)).await?;
         Ok(Self {
             games: site.run().await?.games,
-            network: ContentHash::of(&network),
+            network,
             site,
             worker,
             alice,
@@ -56,7 +48,8 @@ impl Live {
 
     /// Time in which more comes than the backup of the ledger has.
     async fn go_on(&self) -> anyhow::Result<()> {
-        wait_for_games(&self.site, self.site.run().await?.games).await
+        let now = self.site.run().await?.games;
+        self.site.wait_for_games(now).await.map(drop)
     }
 
     /// Looks at what was restored, starts the coordinator and sees work go on.
@@ -78,7 +71,7 @@ impl Live {
         let again = self.alice.upload(&self.chunk).await?;
         assert!(again.expect("it is known").duplicate);
         // What it sends for jobs that the backup does not have is refused; it takes others.
-        wait_for_games(site, restored).await?;
+        site.wait_for_games(restored).await?;
         self.worker.kill()?;
         site.check_ledger()?;
         Ok(())
