@@ -49,7 +49,7 @@ pub fn check_output(path: &Path, force: bool) -> io::Result<()> {
         return Err(io::Error::new(
             io::ErrorKind::NotFound,
             format!(
-                "{} cannot be written: there is no folder {}; create it, or name another file",
+                "RK-0012: {} cannot be written: there is no folder {}; create it, or name another file",
                 path.display(),
                 folder.display()
             ),

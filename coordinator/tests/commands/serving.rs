@@ -262,13 +262,13 @@ fn the_folders_of_tables_may_stand_in_the_file_and_the_flag_wins() {
     let words = ["serve", "--listen", "127.0.0.1:0"];
     let error = refused(folder, &words);
     assert!(
-        error.contains("no Syzygy table can be used: in-file: "),
+        error.contains("RK-0011: no endgame table can be used: in-file: "),
         "{error}"
     );
     let words = [&words[..], &["--syzygy", "by-flag"]].concat();
     let error = refused(folder, &words);
     assert!(
-        error.contains("no Syzygy table can be used: by-flag: "),
+        error.contains("RK-0011: no endgame table can be used: by-flag: "),
         "{error}"
     );
 }

@@ -44,7 +44,7 @@ impl Syzygy {
         let problems = files.problems();
         anyhow::ensure!(
             files.count > 0,
-            "no Syzygy table can be used: {}",
+            "RK-0011: no endgame table can be used: {}",
             problems.join("; ")
         );
         Ok(Self {
@@ -99,7 +99,9 @@ impl Syzygy {
             let error = error.to_string();
             // Some of these errors print a backtrace, too.
             let error = error.lines().next().unwrap_or_default();
-            tracing::warn!("an endgame table cannot be used, games are played on: {error}");
+            tracing::warn!(
+                "RK-0011: an endgame table cannot be used: {error}; games are played on"
+            );
         }
     }
 }

@@ -20,10 +20,10 @@ pub enum TlsError {
         why: pem::Error,
     },
     /// The file has other things.
-    #[error("{} holds no PEM certificate", .0.display())]
+    #[error("RK-0217: cannot read the certificates in {}: it holds no PEM certificate", .0.display())]
     Empty(PathBuf),
     /// The file of the key cannot be used.
-    #[error("cannot read the private key in {}: {why}", path.display())]
+    #[error("RK-0233: cannot read the private key in {}: {why}", path.display())]
     Key {
         /// The file.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum TlsError {
         why: rustls::Error,
     },
     /// A certificate that cannot be trusted.
-    #[error("{} holds a certificate that cannot be trusted: {why}", path.display())]
+    #[error("RK-0234: {} holds a certificate that cannot be trusted: {why}", path.display())]
     Untrusted {
         /// The file.
         path: PathBuf,
@@ -49,7 +49,7 @@ pub enum TlsError {
         why: String,
     },
     /// The system's certificates, or rustls itself.
-    #[error("TLS cannot be set up: {0}")]
+    #[error("RK-0113: cannot set up TLS: {0}")]
     Setup(#[from] rustls::Error),
 }
 

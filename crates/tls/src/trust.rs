@@ -217,7 +217,7 @@ mod tests {
         for text in ["", &KeyPair::generate().unwrap().serialize_pem()] {
             std::fs::write(&path, text).unwrap();
             let error = client_config(Some(&path)).unwrap_err().to_string();
-            assert!(error.contains("key.pem holds no PEM"), "{error}");
+            assert!(error.contains("key.pem: it holds no PEM"), "{error}");
         }
         let error = client_config(Some(&folder.path().join("none"))).unwrap_err();
         assert!(error.to_string().contains("RK-0217"), "{error}");

@@ -52,7 +52,7 @@ pub enum UciError {
     },
     /// A best move that the rules do not allow.
     #[error(
-        "the engine {engine} wants to play {said:?}, which is not legal in {fen}; it was stopped"
+        "RK-0807: the engine {engine} wants to play {said:?}, which is not legal in {fen}; it was stopped"
     )]
     IllegalMove {
         /// The engine's name.
@@ -73,7 +73,9 @@ pub enum UciError {
         available: String,
     },
     /// A value that an option does not take.
-    #[error("{value:?} is no value for the option {name:?} of the engine {engine}: {reason}")]
+    #[error(
+        "RK-0808: {value:?} is no value for the option {name:?} of the engine {engine}: {reason}"
+    )]
     OptionValue {
         /// The engine's name.
         engine: String,
@@ -85,7 +87,7 @@ pub enum UciError {
         reason: String,
     },
     /// A Chess960 position for an engine without the option `UCI_Chess960`.
-    #[error("the engine {engine} does not play Chess960, which {fen} needs")]
+    #[error("RK-0809: the engine {engine} does not play Chess960, which {fen} needs")]
     NoChess960 {
         /// The engine's name.
         engine: String,

@@ -146,7 +146,7 @@ impl InferenceNetwork {
 
 fn warn(device: ComputeDevice, what: &str, kind: Kind) {
     tracing::warn!(
-        "a network is too large for the numbers of 16 bits that suit {device} best: {what} not finite in them; it is computed in {} from now on",
+        "RK-0319: a network overflows in 16 bits on {device}: {what} not finite; it is computed in {} from now on",
         precision::of(kind)
     );
 }
