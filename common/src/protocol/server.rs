@@ -27,9 +27,9 @@ pub enum Registration {
     /// Anyone.
     #[default]
     Open,
-    /// Who has an invitation from the operator.
+    /// People with an invitation of the operator.
     Invitation,
-    /// Nobody: the operator creates users.
+    /// No one: the operator creates users.
     Closed,
 }
 

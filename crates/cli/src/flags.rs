@@ -38,7 +38,7 @@ pub struct LogArgs {
 /// What becomes of a file that is already where a command is to write one.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub struct OutputArgs {
-    /// Replace the file that is to be written, if there is one already.
+    /// Replace the output file if it exists.
     #[arg(long)]
     pub force: bool,
 }

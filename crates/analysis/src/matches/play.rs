@@ -19,12 +19,12 @@ use crate::arena::{MatchPlan, Standing, report};
 /// How games are played, and where they are kept.
 #[derive(Debug, Clone, clap::Args)]
 pub struct PlayArgs {
-    /// How moves are searched (in a ladder the network's own): a run's file, of which the section matches.search
-    /// counts, but for its visits; its kld_stop.interval is at most half of --visits.
+    /// Search as the section `matches.search` of this run's file says (in a ladder: the network only), with --visits
+    /// visits. Its kld_stop.interval is at most half of --visits.
     /// [default: as `uci` searches, with the solver and a policy temperature of 1.36]
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
-    /// Plies after which a game is a draw, those of its opening not counted.
+    /// Call a game a draw after this many plies, not counting those of its opening.
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub ply_limit: u32,
     /// Begin games at the positions of an EPD file, the moves of a PGN file, or a column of either in a
