@@ -96,7 +96,7 @@ problem_codes! {
     /// The user, or the worker that asks for a job, was blocked by the operator.
     Blocked = "blocked", 403, Stop, "Blocked by the operator";
     /// There is no such thing.
-    NotFound = "not-found", 404, Drop, "There is no such thing";
+    NotFound = "not-found", 404, Drop, "Not found";
     /// The method is not for this address.
     MethodNotAllowed = "method-not-allowed", 405, Drop, "This method is not allowed here";
     /// The request's body did not arrive in time.
