@@ -139,7 +139,9 @@ fn without_values(mut error: clap::Error, command: &mut Command) -> clap::Error 
 /// Warns of secrets on the command line. To be called once logging has started.
 pub fn warn_of_visible_secrets() {
     if let Some(advice) = visible_secret(std::env::args_os()) {
-        tracing::warn!("other users of this machine see in the list of processes {advice}");
+        tracing::warn!(
+            "other users of this machine can see a secret in the list of processes: {advice}"
+        );
     }
 }
 
@@ -148,13 +150,13 @@ fn visible_secret(words: impl IntoIterator<Item = OsString>) -> Option<&'static 
     words.into_iter().find_map(|word| {
         let word = word.to_string_lossy();
         if word == "--token" || word.starts_with("--token=") {
-            return Some("the token of --token: use --token-file or ROOKERY_TOKEN");
+            return Some("the token of --token; use --token-file or ROOKERY_TOKEN");
         }
         let (_, address) = word.split_once("://")?;
         let host = address.split(['/', '?', '#']).next()?;
         let (user, _) = host.rsplit_once('@')?;
         user.contains(':').then_some(
-            "the password in an address of the command line: use a variable or the configuration file",
+            "the password in an address of the command line; use a variable or the configuration file",
         )
     })
 }

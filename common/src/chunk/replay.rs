@@ -429,7 +429,7 @@ fn check_early_end(history: &GameHistory, claimed: GameEnd) -> Result<(), ChunkE
     match claimed.termination {
         // Who resigned, the job's rules say.
         Termination::Resignation if claimed.result == GameResult::Draw => {
-            Err(false_result("nobody resigns a draw"))
+            Err(false_result("a resigned game has a winner"))
         }
         Termination::PlyLimit if claimed.result != GameResult::Draw => {
             Err(false_result("the ply limit makes a draw"))

@@ -109,7 +109,7 @@ pub enum NetworkFileError {
     /// A convolution is infinite as evaluation computes it.
     #[error(
         "tensor {name:?} is infinite at index {index} once its normalisation is multiplied into \
-         it: nobody can compute this network"
+         it: no device can compute this network"
     )]
     Folded {
         /// The tensor.
@@ -338,7 +338,10 @@ mod tests {
             index,
         };
         assert_eq!(error, folded("input.weight", 0));
-        assert!(error.to_string().contains("nobody can compute"), "{error}");
+        assert!(
+            error.to_string().contains("no device can compute"),
+            "{error}"
+        );
         let bias = file_with(&small_spec(), |list| {
             fill(list, ".norm.variance", 1.0);
             fill(list, "conv1.norm.weight", 1e20);
