@@ -1,5 +1,5 @@
-//! What a file is that is not what was expected, told by its beginning: a web page in place of a network, an
-//! archive in place of games.
+//! Recognises unexpected files by their first bytes, for error messages: a web page in place of a network, an archive
+//! in place of games.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Files of text as bytes: plain, gzip or zstd, told apart by how they begin.
+//! Files of text as bytes: plain, gzip or zstd, recognised by their first bytes.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;

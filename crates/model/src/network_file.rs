@@ -1,4 +1,4 @@
-//! Network files of either format, told apart by what they hold, whatever they are called.
+//! Network files of either format, recognised by their content and not by their names.
 
 use std::path::Path;
 
