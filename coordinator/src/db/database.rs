@@ -75,7 +75,7 @@ impl Batches {
             leased: Collector::start(move |jobs| {
                 let (readers, values) = (readers.clone(), values.clone());
                 Box::pin(async move {
-                    read!(readers, "leases", |conn| leases::leased(
+                    read!(&readers, "leases", |conn| leases::leased(
                         conn, &jobs, &values
                     ))
                 })
@@ -205,7 +205,7 @@ impl Database {
             return Ok(());
         };
         for payload in replica.payloads(events) {
-            read!(self.readers, "announcements", |conn| announcements::notify(
+            read!(self, "announcements", |conn| announcements::notify(
                 conn, &payload
             ))?;
         }

@@ -18,14 +18,12 @@ use crate::db::types::{ACTIVE, Pulse};
 impl Ledger {
     /// How many workers there are, and how many jobs are out.
     pub async fn pulse(&self, now: Timestamp) -> Result<Pulse> {
-        read!(self.readers, "activity", |conn| pulse(conn, now))
+        read!(self, "activity", |conn| pulse(conn, now))
     }
 
     /// Workers that were heard since `since`, at most `limit` of them one by one.
     pub async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {
-        read!(self.readers, "activity", |conn| workers(
-            conn, None, since, limit
-        ))
+        read!(self, "activity", |conn| workers(conn, None, since, limit))
     }
 
     /// Those of them whose last job was of a run.
@@ -35,7 +33,7 @@ impl Ledger {
         since: Timestamp,
         limit: u32,
     ) -> Result<ActiveWorkers> {
-        read!(self.readers, "activity", |conn| workers(
+        read!(self, "activity", |conn| workers(
             conn,
             Some(run),
             since,

@@ -8,7 +8,7 @@ use sqlx::AnyConnection;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
-use crate::db::sql::ledger::Ledger;
+use crate::db::sql::ledger::{Ledger, transact};
 use crate::db::sql::rows::{network, unreadable};
 use crate::db::types::EloOrder;
 
@@ -21,8 +21,26 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<()> {
         let run = run.clone();
-        self.write("anchors", move |conn| Box::pin(set(conn, run, order, now)))
-            .await
+        transact!(self, "anchors", |conn| {
+            let id = runs::id_of(conn, &run).await?;
+            let EloOrder { number, elo, actor } = order;
+            let name = name_of(conn, id, number).await?;
+            match elo {
+                Some(elo) => give(conn, id, number, elo).await?,
+                None => take(conn, id, number).await?,
+            }
+            // Should the fit that is to follow fail, the next game brings one.
+            runs::make_stale(conn, id).await?;
+            let elo = elo.map_or_else(|| "no Elo".to_owned(), |elo| format!("{elo} Elo"));
+            let detail = format!("network {number}: {name}, {elo}");
+            let act = Act {
+                actor: &actor,
+                action: Action::SetAnchor,
+                subject: run.as_str(),
+                detail: &detail,
+            };
+            operator_log::write(conn, act, now).await
+        })
     }
 }
 
@@ -75,33 +93,6 @@ pub(crate) async fn give(
         .execute(conn)
         .await?;
     Ok(())
-}
-
-/// Gives an anchor another Elo, or none.
-async fn set(
-    conn: &mut AnyConnection,
-    run: RunName,
-    order: EloOrder,
-    now: Timestamp,
-) -> Result<()> {
-    let id = runs::id_of(conn, &run).await?;
-    let EloOrder { number, elo, actor } = order;
-    let name = name_of(conn, id, number).await?;
-    match elo {
-        Some(elo) => give(conn, id, number, elo).await?,
-        None => take(conn, id, number).await?,
-    }
-    // Should the fit that is to follow fail, the next game brings one.
-    runs::make_stale(conn, id).await?;
-    let elo = elo.map_or_else(|| "no Elo".to_owned(), |elo| format!("{elo} Elo"));
-    let detail = format!("network {number}: {name}, {elo}");
-    let act = Act {
-        actor: &actor,
-        action: Action::SetAnchor,
-        subject: run.as_str(),
-        detail: &detail,
-    };
-    operator_log::write(conn, act, now).await
 }
 
 async fn take(conn: &mut AnyConnection, run: i64, number: NetworkNumber) -> Result<()> {

@@ -12,16 +12,14 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::chunks::StoredChunk;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{count, hash, to_count};
 use crate::db::types::{Archivable, ArchiveDraft, ArchivedChunk};
 
 impl Ledger {
     /// Chunks of a run that may go into an archive and are in none, in ledger order.
     pub async fn archivable(&self, run: &RunName, asked: Archivable) -> Result<Vec<ChunkRow>> {
-        read!(self.readers, "archives", |conn| archivable(
-            conn, run, asked
-        ))
+        read!(self, "archives", |conn| archivable(conn, run, asked))
     }
 
     /// Enters a stored archive, and notes it in the operator log; a chunk that is in another already is a
@@ -33,15 +31,13 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<()> {
         let actor = actor.to_owned();
-        self.write("archives", move |conn| {
-            Box::pin(add(conn, archive, actor, now))
-        })
-        .await
+        transact!(self, "archives", |conn| add(conn, archive, actor, now)
+            .await)
     }
 
     /// Where a chunk's bytes are if it is in an archive.
     pub async fn archived(&self, chunk: &ContentHash) -> Result<Option<ArchivedChunk>> {
-        read!(self.readers, "archives", |conn| async {
+        read!(self, "archives", |conn| async {
             let row: Option<(Vec<u8>, i64, i64)> = sqlx::query_as(
                 "SELECT r.hash, a.begins, c.bytes FROM chunks c
                  JOIN archived_chunks a ON a.chunk = c.sequence JOIN archives r ON r.id = a.archive_id
@@ -63,7 +59,31 @@ impl Ledger {
 
     /// All blobs of a kind that must be in the store, in no order.
     pub async fn blobs_needed(&self, kind: BlobKind) -> Result<Vec<ContentHash>> {
-        read!(self.readers, "archives", |conn| blobs(conn, kind))
+        read!(self, "archives", |conn| async {
+            let query = match kind {
+                BlobKind::Network => {
+                    "SELECT DISTINCT n.hash FROM networks n
+                     JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NULL"
+                }
+                BlobKind::Export => {
+                    "SELECT DISTINCT e.hash FROM network_exports e JOIN networks n ON n.hash = e.network
+                     JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NULL"
+                }
+                BlobKind::Archive => {
+                    "SELECT a.hash FROM archives a JOIN runs r ON r.id = a.run_id AND r.deleted_at IS NULL"
+                }
+                BlobKind::Chunk => {
+                    "SELECT c.hash FROM chunks c JOIN runs r ON r.id = c.run_id AND r.deleted_at IS NULL
+                     LEFT JOIN archived_chunks a ON a.chunk = c.sequence WHERE a.chunk IS NULL"
+                }
+            };
+            let mut rows = sqlx::query_scalar::<_, Vec<u8>>(query).fetch(conn);
+            let mut hashes = Vec::new();
+            while let Some(bytes) = rows.try_next().await? {
+                hashes.push(hash(&bytes)?);
+            }
+            Ok(hashes)
+        })
     }
 }
 
@@ -152,31 +172,4 @@ async fn add(
         }
     }
     Ok(())
-}
-
-/// All blobs of a kind that the ledger needs, in no order.
-async fn blobs(conn: &mut AnyConnection, kind: BlobKind) -> Result<Vec<ContentHash>> {
-    let query = match kind {
-        BlobKind::Network => {
-            "SELECT DISTINCT n.hash FROM networks n
-             JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NULL"
-        }
-        BlobKind::Export => {
-            "SELECT DISTINCT e.hash FROM network_exports e JOIN networks n ON n.hash = e.network
-             JOIN runs r ON r.id = n.run_id AND r.deleted_at IS NULL"
-        }
-        BlobKind::Archive => {
-            "SELECT a.hash FROM archives a JOIN runs r ON r.id = a.run_id AND r.deleted_at IS NULL"
-        }
-        BlobKind::Chunk => {
-            "SELECT c.hash FROM chunks c JOIN runs r ON r.id = c.run_id AND r.deleted_at IS NULL
-             LEFT JOIN archived_chunks a ON a.chunk = c.sequence WHERE a.chunk IS NULL"
-        }
-    };
-    let mut rows = sqlx::query_scalar::<_, Vec<u8>>(query).fetch(conn);
-    let mut hashes = Vec::new();
-    while let Some(bytes) = rows.try_next().await? {
-        hashes.push(hash(&bytes)?);
-    }
-    Ok(hashes)
 }

@@ -16,7 +16,7 @@ use crate::db::error::Result;
 use crate::db::models::audits::{VOID_AFTER_MS, record_of};
 use crate::db::models::conditions::{gate_audits, gates_first};
 use crate::db::models::lease_work::{self, LeaseValues};
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{hash, parse, seed, to_u32, unreadable};
 use crate::db::sql::statement::{LISTED, Statement};
 use crate::db::types::UnplannedAudit;
@@ -36,22 +36,34 @@ const SURPLUS: i64 = 4096;
 impl Ledger {
     /// Audits whose chunks are to be read next; those that are too old or too many are given up.
     pub async fn unplanned_audits(&self, now: Timestamp) -> Result<Vec<UnplannedAudit>> {
-        let surplus = read!(self.readers, "audit_backlog", |conn| surplus(conn, now))?;
+        let surplus = read!(self, "audit_backlog", |conn| surplus(conn, now))?;
         for part in surplus.chunks(AT_ONCE) {
             let part = part.to_vec();
-            self.write("audit_backlog", move |conn| {
-                Box::pin(async move {
-                    let mut query = Statement::new(
-                        "UPDATE audits SET state = 'void', plan = NULL
+            transact!(self, "audit_backlog", |conn| {
+                let mut query = Statement::new(
+                    "UPDATE audits SET state = 'void', plan = NULL
                          WHERE state = 'open' AND id IN (",
-                    );
-                    query.bind_all(&part)?.push(")");
-                    query.execute(conn).await
-                })
-            })
-            .await?;
+                );
+                query.bind_all(&part)?.push(")");
+                query.execute(conn).await
+            })?;
         }
-        read!(self.readers, "audit_backlog", |conn| next(conn))
+        read!(self, "audit_backlog", |conn| async {
+            // Whoever audits may play in no other run than the audit's, and a paused one has no audits.
+            let runs: Vec<i64> = sqlx::query_scalar("SELECT id FROM runs WHERE status = 'open'")
+                .fetch_all(&mut *conn)
+                .await?;
+            let (mut audits, values) = (Vec::new(), LeaseValues::default());
+            for run in runs {
+                let rows = next_of(conn, run).await?;
+                let mut games = games_of(conn, &rows).await?;
+                for row in rows {
+                    let games = games.remove(&row.chunk).unwrap_or_default();
+                    audits.push(row.into_audit(conn, run, games, &values).await?);
+                }
+            }
+            Ok(audits)
+        })
     }
 }
 
@@ -91,24 +103,6 @@ async fn surplus(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
         surplus.extend(lowest);
     }
     Ok(surplus)
-}
-
-/// Open audits without a plan that are planned next. Each run has its own, as whoever audits may play
-/// in no other, and one that is paused has none.
-async fn next(conn: &mut AnyConnection) -> Result<Vec<UnplannedAudit>> {
-    let runs: Vec<i64> = sqlx::query_scalar("SELECT id FROM runs WHERE status = 'open'")
-        .fetch_all(&mut *conn)
-        .await?;
-    let (mut audits, values) = (Vec::new(), LeaseValues::default());
-    for run in runs {
-        let rows = next_of(conn, run).await?;
-        let mut games = games_of(conn, &rows).await?;
-        for row in rows {
-            let games = games.remove(&row.chunk).unwrap_or_default();
-            audits.push(row.into_audit(conn, run, games, &values).await?);
-        }
-    }
-    Ok(audits)
 }
 
 /// An audit that is to be planned, with its chunk and the work of its job.

@@ -12,7 +12,7 @@ use crate::db::error::Result;
 use crate::db::models::audits::{VOID_AFTER_MS, record_of};
 use crate::db::models::conditions::{gates_first, is_audit_token, is_unassigned, quarantined};
 use crate::db::models::spans::Since;
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::to_count;
 use crate::db::sql::statement::{LISTED, Statement};
 use crate::db::types::ACTIVE;
@@ -27,7 +27,7 @@ const AUDITS: i64 = 256;
 impl Ledger {
     /// Audits of open runs for which somebody is to be drawn, and who could make them.
     pub async fn draw_boards(&self, now: Timestamp) -> Result<Vec<DrawBoard>> {
-        read!(self.readers, "audit_draws", |conn| async {
+        read!(self, "audit_draws", |conn| async {
             let runs: Vec<i64> = sqlx::query_scalar("SELECT id FROM runs WHERE status = 'open'")
                 .fetch_all(&mut *conn)
                 .await?;
@@ -42,10 +42,24 @@ impl Ledger {
         })
     }
 
-    /// Lets audits, by their numbers, wait for who was drawn.
+    /// Lets audits, by their numbers, wait for who was drawn. Another coordinator may have drawn somebody meanwhile, who
+    /// stays.
     pub async fn enter_draws(&self, drawn: Vec<(i64, UserId)>, now: Timestamp) -> Result<()> {
-        self.write("audit_draws", move |conn| Box::pin(enter(conn, drawn, now)))
-            .await
+        transact!(self, "audit_draws", |conn| {
+            for (audit, user) in drawn {
+                sqlx::query(
+                    "UPDATE audits SET drawn_for = $2, drawn_until = $3
+                     WHERE id = $1 AND state = 'open' AND (drawn_until IS NULL OR drawn_until < $4)",
+                )
+                .bind(audit)
+                .bind(user.0)
+                .bind((now + DRAWN_FOR).as_millisecond())
+                .bind(now.as_millisecond())
+                .execute(&mut *conn)
+                .await?;
+            }
+            Ok(())
+        })
     }
 }
 
@@ -251,25 +265,4 @@ pub(crate) async fn is_auditor_at_work(
     .fetch_one(conn)
     .await?;
     Ok(at_work > 0)
-}
-
-/// Lets audits wait for who was drawn. Another coordinator may have drawn somebody meanwhile, who stays.
-pub(crate) async fn enter(
-    conn: &mut AnyConnection,
-    drawn: Vec<(i64, UserId)>,
-    now: Timestamp,
-) -> Result<()> {
-    for (audit, user) in drawn {
-        sqlx::query(
-            "UPDATE audits SET drawn_for = $2, drawn_until = $3
-             WHERE id = $1 AND state = 'open' AND (drawn_until IS NULL OR drawn_until < $4)",
-        )
-        .bind(audit)
-        .bind(user.0)
-        .bind((now + DRAWN_FOR).as_millisecond())
-        .bind(now.as_millisecond())
-        .execute(&mut *conn)
-        .await?;
-    }
-    Ok(())
 }

@@ -9,7 +9,7 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::states::AuditState;
-use crate::db::sql::ledger::Ledger;
+use crate::db::sql::ledger::{Ledger, transact};
 use crate::db::sql::rows::{from_json, hash, job_bytes, to_json, to_u32};
 use crate::db::sql::statement::{Statement, parts};
 use crate::db::types::{AuditPlan, AuditedChunk};
@@ -21,26 +21,23 @@ pub(crate) const VOID_AFTER_MS: i64 = 24 * 3_600_000;
 impl Ledger {
     /// Keeps an audit's plan; without one the audit is given up.
     pub async fn plan_audit(&self, audit: i64, plan: Option<AuditPlan>) -> Result<()> {
-        self.write("audits", move |conn| {
-            Box::pin(async move {
-                let state = match plan {
-                    Some(_) => AuditState::Open,
-                    None => AuditState::Void,
-                };
-                let plan = plan.as_ref().map(to_json).transpose()?;
-                sqlx::query(
-                    "UPDATE audits SET plan = $2, state = $3
+        transact!(self, "audits", |conn| {
+            let state = match plan {
+                Some(_) => AuditState::Open,
+                None => AuditState::Void,
+            };
+            let plan = plan.as_ref().map(to_json).transpose()?;
+            sqlx::query(
+                "UPDATE audits SET plan = $2, state = $3
                      WHERE id = $1 AND state = 'open' AND plan IS NULL",
-                )
-                .bind(audit)
-                .bind(plan)
-                .bind(state.name())
-                .execute(conn)
-                .await?;
-                Ok(())
-            })
+            )
+            .bind(audit)
+            .bind(plan)
+            .bind(state.name())
+            .execute(conn)
+            .await?;
+            Ok(())
         })
-        .await
     }
 }
 

@@ -15,17 +15,53 @@ use crate::db::types::ChunkStatus;
 impl Ledger {
     /// The receipt of a chunk that is in the ledger, and who sent it.
     pub async fn receipt(&self, hash: &ContentHash) -> Result<Option<(UserId, ChunkReceipt)>> {
-        read!(self.readers, "chunks", |conn| receipt(conn, hash))
+        read!(self, "chunks", |conn| receipt(conn, hash))
     }
 
     /// Chunks of a run after the cursor, in ledger order.
     pub async fn chunks(&self, run: &RunName, after: i64, limit: u32) -> Result<ChunkPage> {
-        read!(self.readers, "chunks", |conn| page(conn, run, after, limit))
+        read!(self, "chunks", |conn| async {
+            let rows: Vec<StoredChunk> = sqlx::query_as(
+                "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at, held
+                 FROM chunks WHERE run_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3",
+            )
+            .bind(runs::id_of(conn, run).await?)
+            .bind(after)
+            .bind(i64::from(limit) + 1)
+            .fetch_all(conn)
+            .await?;
+            let more = rows.len() > limit as usize;
+            let chunks = rows
+                .into_iter()
+                .take(limit as usize)
+                .map(StoredChunk::into_chunk)
+                .collect::<Result<Vec<_>>>()?;
+            let next = chunks.last().map_or(after, |chunk| chunk.sequence);
+            Ok(ChunkPage { chunks, next, more })
+        })
     }
 
     /// One chunk, with its run.
     pub async fn chunk(&self, hash: &ContentHash) -> Result<(RunName, ChunkRow)> {
-        read!(self.readers, "chunks", |conn| one(conn, hash))
+        read!(self, "chunks", |conn| async {
+            let unknown = || DbError::NotFound(format!("chunk {hash}"));
+            let row: StoredChunk = sqlx::query_as(
+                "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at, held
+                 FROM chunks
+                 WHERE hash = $1 AND run_id IN (SELECT id FROM runs WHERE deleted_at IS NULL)",
+            )
+            .bind(&hash.as_bytes()[..])
+            .fetch_optional(&mut *conn)
+            .await?
+            .ok_or_else(unknown)?;
+            let run: String = sqlx::query_scalar(
+                "SELECT r.name FROM chunks c JOIN runs r ON r.id = c.run_id WHERE c.sequence = $1",
+            )
+            .bind(row.sequence)
+            .fetch_one(conn)
+            .await?;
+            Ok((parse("run", &run)?, row.into_chunk()?))
+        })
     }
 }
 
@@ -78,52 +114,6 @@ impl StoredChunk {
             held: self.held != 0,
         })
     }
-}
-
-async fn page(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    after: i64,
-    limit: u32,
-) -> Result<ChunkPage> {
-    let rows: Vec<StoredChunk> = sqlx::query_as(
-        "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at, held
-         FROM chunks WHERE run_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3",
-    )
-    .bind(runs::id_of(conn, run).await?)
-    .bind(after)
-    .bind(i64::from(limit) + 1)
-    .fetch_all(conn)
-    .await?;
-    let more = rows.len() > limit as usize;
-    let chunks = rows
-        .into_iter()
-        .take(limit as usize)
-        .map(StoredChunk::into_chunk)
-        .collect::<Result<Vec<_>>>()?;
-    let next = chunks.last().map_or(after, |chunk| chunk.sequence);
-    Ok(ChunkPage { chunks, next, more })
-}
-
-/// A chunk of a run that is not deleted.
-async fn one(conn: &mut AnyConnection, hash: &ContentHash) -> Result<(RunName, ChunkRow)> {
-    let unknown = || DbError::NotFound(format!("chunk {hash}"));
-    let row: StoredChunk = sqlx::query_as(
-        "SELECT sequence, hash, kind, network, bytes, games, positions, accepted_at, held
-         FROM chunks
-         WHERE hash = $1 AND run_id IN (SELECT id FROM runs WHERE deleted_at IS NULL)",
-    )
-    .bind(&hash.as_bytes()[..])
-    .fetch_optional(&mut *conn)
-    .await?
-    .ok_or_else(unknown)?;
-    let run: String = sqlx::query_scalar(
-        "SELECT r.name FROM chunks c JOIN runs r ON r.id = c.run_id WHERE c.sequence = $1",
-    )
-    .bind(row.sequence)
-    .fetch_one(conn)
-    .await?;
-    Ok((parse("run", &run)?, row.into_chunk()?))
 }
 
 /// Chunks that an order is about.

@@ -29,9 +29,23 @@ impl Ledger {
         filter: ContributorFilter,
         now: Timestamp,
     ) -> Result<Contributors> {
-        read!(self.readers, "contributors", |conn| list(
-            conn, &filter, now
-        ))
+        read!(self, "contributors", |conn| async {
+            let run = id_of(conn, filter.run.as_ref()).await?;
+            let rows: Vec<Listed> = listing(&filter, run, now)?.fetch_all(conn).await?;
+            let all = rows.first().map(|row| (to_count(row.people), row.of_all()));
+            let (all, together) = all.unwrap_or_default();
+            let list = rows.into_iter().map(|row| {
+                let recent = row.in_span();
+                let rank = (recent.positions > 0).then_some(to_count(row.place));
+                row.contributor
+                    .into_info((filter.span != Span::All).then_some(recent), rank)
+            });
+            Ok(Contributors {
+                all,
+                credit: together,
+                list: list.collect::<Result<_>>()?,
+            })
+        })
     }
 
     /// The contributor of this name, in a run or, if it is `None`, in all together.
@@ -41,9 +55,7 @@ impl Ledger {
         run: Option<&RunName>,
         now: Timestamp,
     ) -> Result<ContributorDetail> {
-        read!(self.readers, "contributors", |conn| one(
-            conn, name, run, now
-        ))
+        read!(self, "contributors", |conn| one(conn, name, run, now))
     }
 }
 
@@ -152,28 +164,6 @@ async fn id_of(conn: &mut AnyConnection, run: Option<&RunName>) -> Result<Option
         Some(run) => runs::id_of(conn, run).await.map(Some),
         None => Ok(None),
     }
-}
-
-async fn list(
-    conn: &mut AnyConnection,
-    filter: &ContributorFilter,
-    now: Timestamp,
-) -> Result<Contributors> {
-    let run = id_of(conn, filter.run.as_ref()).await?;
-    let rows: Vec<Listed> = listing(filter, run, now)?.fetch_all(conn).await?;
-    let all = rows.first().map(|row| (to_count(row.people), row.of_all()));
-    let (all, together) = all.unwrap_or_default();
-    let list = rows.into_iter().map(|row| {
-        let recent = row.in_span();
-        let rank = (recent.positions > 0).then_some(to_count(row.place));
-        row.contributor
-            .into_info((filter.span != Span::All).then_some(recent), rank)
-    });
-    Ok(Contributors {
-        all,
-        credit: together,
-        list: list.collect::<Result<_>>()?,
-    })
 }
 
 async fn one(

@@ -13,7 +13,7 @@ use crate::db::error::Result;
 use crate::db::models::audits::Cause;
 use crate::db::models::extra_audits::open_recent;
 use crate::db::models::runs;
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{from_json, time_text, to_u32};
 use crate::trust::drift::{GameSums, Sample, Suspicion};
 
@@ -23,7 +23,7 @@ const CHUNKS: i64 = 1000;
 impl Ledger {
     /// The last self-play chunks of a run's best network, in numbers.
     pub async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {
-        read!(self.readers, "drift", |conn| samples(conn, run))
+        read!(self, "drift", |conn| samples(conn, run))
     }
 
     /// Keeps who stands out, and brings the recent chunks of those contributors before the auditors.
@@ -34,20 +34,17 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<()> {
         let run = run.clone();
-        self.write("drift", move |conn| {
-            Box::pin(async move {
-                let run = runs::id_of(conn, &run).await?;
-                for suspicion in &found {
-                    keep(conn, run, suspicion, now).await?;
-                }
-                let users: BTreeSet<i64> = found.iter().map(|suspicion| suspicion.user.0).collect();
-                for user in users {
-                    open_recent(conn, run, user, Cause::Drift, now).await?;
-                }
-                Ok(())
-            })
+        transact!(self, "drift", |conn| {
+            let run = runs::id_of(conn, &run).await?;
+            for suspicion in &found {
+                keep(conn, run, suspicion, now).await?;
+            }
+            let users: BTreeSet<i64> = found.iter().map(|suspicion| suspicion.user.0).collect();
+            for user in users {
+                open_recent(conn, run, user, Cause::Drift, now).await?;
+            }
+            Ok(())
         })
-        .await
     }
 }
 

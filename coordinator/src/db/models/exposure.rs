@@ -1,7 +1,6 @@
 //! Networks that may have learnt from a contributor's games.
 
 use rookery_common::ids::RunName;
-use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
@@ -12,9 +11,46 @@ use crate::db::sql::rows::{network, parse, time_text};
 use crate::db::types::Exposure;
 
 impl Ledger {
-    /// Networks that may have learnt from a contributor's games, run by run.
+    /// Networks that may have learnt from a contributor's games, run by run: those that were submitted after the first
+    /// training games came in, excluded chunks among them.
     pub async fn exposures(&self, user: &str) -> Result<Vec<Exposure>> {
-        read!(self.readers, "exposure", |conn| of_name(conn, user))
+        read!(self, "exposure", |conn| async {
+            let user = users::id_of(conn, user).await?;
+            let rows: Vec<Row> = sqlx::query_as(concat!(
+                "SELECT r.name AS run, c.since, n.number,
+                   CASE WHEN r.best = n.number THEN 1 ELSE 0 END AS is_best
+                 FROM (SELECT run_id, min(accepted_at) AS since FROM chunks
+                   WHERE user_id = $1 AND ",
+                is_training!("kind"),
+                " GROUP BY run_id) AS c
+                 JOIN runs r ON r.id = c.run_id
+                 JOIN networks n ON n.run_id = c.run_id AND n.submitted_at > c.since AND n.name IS NULL
+                 ORDER BY r.name, n.number",
+            ))
+            .bind(user)
+            .fetch_all(conn)
+            .await?;
+            let mut found: Vec<Exposure> = Vec::new();
+            for row in rows {
+                let run: RunName = parse("run", &row.run)?;
+                let number = network(row.number)?;
+                if found.last().is_none_or(|last| last.run != run) {
+                    let (since, best) = (time_text(row.since)?, false);
+                    let networks = Vec::new();
+                    found.push(Exposure {
+                        run,
+                        since,
+                        networks,
+                        best,
+                    });
+                }
+                if let Some(last) = found.last_mut() {
+                    last.networks.push(number);
+                    last.best |= row.is_best != 0;
+                }
+            }
+            Ok(found)
+        })
     }
 }
 
@@ -24,44 +60,4 @@ struct Row {
     since: i64,
     number: i64,
     is_best: i64,
-}
-
-/// For each run, the networks that were submitted after the contributor's first training games came in,
-/// excluded chunks among them.
-async fn of_name(conn: &mut AnyConnection, name: &str) -> Result<Vec<Exposure>> {
-    let user = users::id_of(conn, name).await?;
-    let rows: Vec<Row> = sqlx::query_as(concat!(
-        "SELECT r.name AS run, c.since, n.number,
-           CASE WHEN r.best = n.number THEN 1 ELSE 0 END AS is_best
-         FROM (SELECT run_id, min(accepted_at) AS since FROM chunks
-           WHERE user_id = $1 AND ",
-        is_training!("kind"),
-        " GROUP BY run_id) AS c
-         JOIN runs r ON r.id = c.run_id
-         JOIN networks n ON n.run_id = c.run_id AND n.submitted_at > c.since AND n.name IS NULL
-         ORDER BY r.name, n.number",
-    ))
-    .bind(user)
-    .fetch_all(conn)
-    .await?;
-    let mut found: Vec<Exposure> = Vec::new();
-    for row in rows {
-        let run: RunName = parse("run", &row.run)?;
-        let number = network(row.number)?;
-        if found.last().is_none_or(|last| last.run != run) {
-            let (since, best) = (time_text(row.since)?, false);
-            let networks = Vec::new();
-            found.push(Exposure {
-                run,
-                since,
-                networks,
-                best,
-            });
-        }
-        if let Some(last) = found.last_mut() {
-            last.networks.push(number);
-            last.best |= row.is_best != 0;
-        }
-    }
-    Ok(found)
 }

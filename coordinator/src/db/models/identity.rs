@@ -7,14 +7,14 @@ use sqlx::AnyConnection;
 use crate::db::error::Result;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::users;
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{parse, unreadable};
 use crate::db::types::{LedgerId, Moved};
 
 impl Ledger {
     /// Which ledger this is.
     pub async fn ledger_id(&self) -> Result<LedgerId> {
-        read!(self.readers, "identity", |conn| async {
+        read!(self, "identity", |conn| async {
             let id: String = sqlx::query_scalar("SELECT id FROM ledger_id")
                 .fetch_one(conn)
                 .await?;
@@ -33,18 +33,15 @@ impl Ledger {
     ) -> Result<()> {
         let (location, before) = (location.to_owned(), before.to_owned());
         let actor = actor.to_owned();
-        self.write("identity", move |conn| {
-            Box::pin(async move {
-                let act = Act {
-                    actor: &actor,
-                    action: Action::AdoptStore,
-                    subject: &location,
-                    detail: &before,
-                };
-                operator_log::write(conn, act, now).await
-            })
+        transact!(self, "identity", |conn| {
+            let act = Act {
+                actor: &actor,
+                action: Action::AdoptStore,
+                subject: &location,
+                detail: &before,
+            };
+            operator_log::write(conn, act, now).await
         })
-        .await
     }
 
     /// Notes in the operator log that the actor removes from the store of blobs at `location` what
@@ -58,62 +55,53 @@ impl Ledger {
     ) -> Result<()> {
         let (location, what) = (location.to_owned(), what.to_owned());
         let actor = actor.to_owned();
-        self.write("identity", move |conn| {
-            Box::pin(async move {
-                let act = Act {
-                    actor: &actor,
-                    action: Action::SweepStore,
-                    subject: &location,
-                    detail: &what,
-                };
-                operator_log::write(conn, act, now).await
-            })
+        transact!(self, "identity", |conn| {
+            let act = Act {
+                actor: &actor,
+                action: Action::SweepStore,
+                subject: &location,
+                detail: &what,
+            };
+            operator_log::write(conn, act, now).await
         })
-        .await
     }
 
     /// Where this ledger goes on, if it was copied into another database.
     pub async fn moved(&self) -> Result<Option<Moved>> {
-        read!(self.readers, "identity", |conn| moved(conn))
+        read!(self, "identity", |conn| moved(conn))
     }
 
     /// Takes a ledger that was copied into another database back into service, and notes that in the
     /// operator log; where it had gone on, if it had.
     pub async fn reopen(&self, actor: &str, now: Timestamp) -> Result<Option<Moved>> {
         let actor = actor.to_owned();
-        self.write("identity", move |conn| {
-            Box::pin(async move {
-                let Some(moved) = moved(conn).await? else {
-                    return Ok(None);
-                };
-                sqlx::query("DELETE FROM moved").execute(&mut *conn).await?;
-                let act = Act {
-                    actor: &actor,
-                    action: Action::ReopenLedger,
-                    subject: &moved.to,
-                    detail: &format!("it was copied there at {}", moved.at),
-                };
-                operator_log::write(conn, act, now).await?;
-                Ok(Some(moved))
-            })
+        transact!(self, "identity", |conn| {
+            let Some(moved) = moved(conn).await? else {
+                return Ok(None);
+            };
+            sqlx::query("DELETE FROM moved").execute(&mut *conn).await?;
+            let act = Act {
+                actor: &actor,
+                action: Action::ReopenLedger,
+                subject: &moved.to,
+                detail: &format!("it was copied there at {}", moved.at),
+            };
+            operator_log::write(conn, act, now).await?;
+            Ok(Some(moved))
         })
-        .await
     }
 
     /// Whether the database answers, and whether it can be written to if it could not lately.
     pub async fn ping(&self) -> Result<()> {
-        read!(self.readers, "users", |conn| users::ping(conn))?;
+        read!(self, "users", |conn| users::ping(conn))?;
         // Whoever is sent no more requests has none that would show that it can write again.
         if self.writer()?.is_failing() {
-            self.write("identity", move |conn| {
-                Box::pin(async move {
-                    sqlx::query("UPDATE ledger_id SET id = id")
-                        .execute(conn)
-                        .await?;
-                    Ok(())
-                })
-            })
-            .await?;
+            transact!(self, "identity", |conn| {
+                sqlx::query("UPDATE ledger_id SET id = id")
+                    .execute(conn)
+                    .await?;
+                Ok(())
+            })?;
         }
         Ok(())
     }

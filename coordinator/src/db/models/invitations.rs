@@ -2,12 +2,11 @@
 
 use jiff::Timestamp;
 use rookery_common::text::quantity;
-use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{time_text, time_text_opt, to_u32};
 use crate::db::types::{InvitationDraft, InvitationInfo};
 
@@ -15,20 +14,66 @@ impl Ledger {
     /// Keeps an invitation; answers with its number.
     pub async fn create_invitation(
         &self,
-        invitation: InvitationDraft,
+        draft: InvitationDraft,
         actor: &str,
         now: Timestamp,
     ) -> Result<i64> {
         let actor = actor.to_owned();
-        self.write("invitations", move |conn| {
-            Box::pin(create(conn, invitation, actor, now))
+        transact!(self, "invitations", |conn| {
+            let id: i64 = sqlx::query_scalar(
+                "INSERT INTO invitations (hash, note, uses, created_by, created_at, expires_at)
+                 VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
+            )
+            .bind(&draft.hash.0[..])
+            .bind(&draft.note)
+            .bind(i64::from(draft.uses))
+            .bind(&actor)
+            .bind(now.as_millisecond())
+            .bind(draft.expires_at.map(Timestamp::as_millisecond))
+            .fetch_one(&mut *conn)
+            .await?;
+            let uses = quantity(draft.uses, "use");
+            let detail = if draft.note.is_empty() {
+                uses
+            } else {
+                format!("{uses}: {}", draft.note)
+            };
+            let act = Act {
+                actor: &actor,
+                action: Action::CreateInvitation,
+                subject: &id.to_string(),
+                detail: &detail,
+            };
+            operator_log::write(conn, act, now).await?;
+            Ok(id)
         })
-        .await
     }
 
     /// All invitations, oldest first.
     pub async fn invitations(&self) -> Result<Vec<InvitationInfo>> {
-        read!(self.readers, "invitations", |conn| all(conn))
+        read!(self, "invitations", |conn| async {
+            let rows: Vec<Row> = sqlx::query_as(
+                "SELECT i.id, i.note, i.uses, i.created_by, i.created_at, i.expires_at, i.revoked_at,
+                   (SELECT count(*) FROM invitation_uses u WHERE u.invitation_id = i.id) AS used
+                 FROM invitations i ORDER BY i.id",
+            )
+            .fetch_all(conn)
+            .await?;
+            rows.into_iter()
+                .map(|row| {
+                    Ok(InvitationInfo {
+                        id: row.id,
+                        note: row.note,
+                        uses: to_u32("uses", row.uses)?,
+                        used: to_u32("uses", row.used)?,
+                        created_by: row.created_by,
+                        created_at: time_text(row.created_at)?,
+                        expires_at: time_text_opt(row.expires_at)?,
+                        revoked_at: time_text_opt(row.revoked_at)?,
+                    })
+                })
+                .collect()
+        })
     }
 
     pub async fn revoke_invitation(
@@ -38,45 +83,27 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<()> {
         let actor = actor.to_owned();
-        self.write("invitations", move |conn| {
-            Box::pin(revoke(conn, invitation, actor, now))
+        transact!(self, "invitations", |conn| {
+            let done = sqlx::query(
+                "UPDATE invitations SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1",
+            )
+            .bind(invitation)
+            .bind(now.as_millisecond())
+            .execute(&mut *conn)
+            .await?;
+            if done.rows_affected() == 0 {
+                let missing = format!("invitation number {invitation}");
+                return Err(DbError::NotFound(missing));
+            }
+            let act = Act {
+                actor: &actor,
+                action: Action::RevokeInvitation,
+                subject: &invitation.to_string(),
+                detail: "",
+            };
+            operator_log::write(conn, act, now).await
         })
-        .await
     }
-}
-
-async fn create(
-    conn: &mut AnyConnection,
-    draft: InvitationDraft,
-    actor: String,
-    now: Timestamp,
-) -> Result<i64> {
-    let id: i64 = sqlx::query_scalar(
-        "INSERT INTO invitations (hash, note, uses, created_by, created_at, expires_at)
-         VALUES ($1, $2, $3, $4, $5, $6) RETURNING id",
-    )
-    .bind(&draft.hash.0[..])
-    .bind(&draft.note)
-    .bind(i64::from(draft.uses))
-    .bind(&actor)
-    .bind(now.as_millisecond())
-    .bind(draft.expires_at.map(Timestamp::as_millisecond))
-    .fetch_one(&mut *conn)
-    .await?;
-    let uses = quantity(draft.uses, "use");
-    let detail = if draft.note.is_empty() {
-        uses
-    } else {
-        format!("{uses}: {}", draft.note)
-    };
-    let act = Act {
-        actor: &actor,
-        action: Action::CreateInvitation,
-        subject: &id.to_string(),
-        detail: &detail,
-    };
-    operator_log::write(conn, act, now).await?;
-    Ok(id)
 }
 
 #[derive(FromRow)]
@@ -89,53 +116,4 @@ struct Row {
     created_at: i64,
     expires_at: Option<i64>,
     revoked_at: Option<i64>,
-}
-
-async fn all(conn: &mut AnyConnection) -> Result<Vec<InvitationInfo>> {
-    let rows: Vec<Row> = sqlx::query_as(
-        "SELECT i.id, i.note, i.uses, i.created_by, i.created_at, i.expires_at, i.revoked_at,
-           (SELECT count(*) FROM invitation_uses u WHERE u.invitation_id = i.id) AS used
-         FROM invitations i ORDER BY i.id",
-    )
-    .fetch_all(conn)
-    .await?;
-    rows.into_iter()
-        .map(|row| {
-            Ok(InvitationInfo {
-                id: row.id,
-                note: row.note,
-                uses: to_u32("uses", row.uses)?,
-                used: to_u32("uses", row.used)?,
-                created_by: row.created_by,
-                created_at: time_text(row.created_at)?,
-                expires_at: time_text_opt(row.expires_at)?,
-                revoked_at: time_text_opt(row.revoked_at)?,
-            })
-        })
-        .collect()
-}
-
-async fn revoke(
-    conn: &mut AnyConnection,
-    invitation: i64,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
-    let done =
-        sqlx::query("UPDATE invitations SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1")
-            .bind(invitation)
-            .bind(now.as_millisecond())
-            .execute(&mut *conn)
-            .await?;
-    if done.rows_affected() == 0 {
-        let missing = format!("invitation number {invitation}");
-        return Err(DbError::NotFound(missing));
-    }
-    let act = Act {
-        actor: &actor,
-        action: Action::RevokeInvitation,
-        subject: &invitation.to_string(),
-        detail: "",
-    };
-    operator_log::write(conn, act, now).await
 }

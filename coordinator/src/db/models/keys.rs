@@ -9,13 +9,13 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{parse, time_text};
 
 impl Ledger {
     /// The keys of a run, oldest first; the last one is in use.
     pub async fn run_keys(&self, run: &RunName) -> Result<Vec<RunKeyInfo>> {
-        read!(self.readers, "keys", |conn| async {
+        read!(self, "keys", |conn| async {
             let run = runs::id_of(conn, run).await?;
             let rows: Vec<Row> = sqlx::query_as(
                 "SELECT key, endorsement, added_at FROM run_keys WHERE run_id = $1 ORDER BY number",
@@ -45,10 +45,44 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<()> {
         let (run, actor) = (run.clone(), actor.to_owned());
-        self.write("keys", move |conn| {
-            Box::pin(add(conn, run, key, endorsement, actor, now))
+        transact!(self, "keys", |conn| {
+            let id = runs::id_of(conn, &run).await?;
+            let number: i64 = sqlx::query_scalar("SELECT count(*) FROM run_keys WHERE run_id = $1")
+                .bind(id)
+                .fetch_one(&mut *conn)
+                .await?;
+            if (number > 0) != endorsement.is_some() {
+                let detail = "every key of a run but the first is endorsed by the one before";
+                return Err(DbError::Conflict(detail.to_owned()));
+            }
+            let added = sqlx::query(
+                "INSERT INTO run_keys (run_id, number, key, endorsement, added_at)
+                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+            )
+            .bind(id)
+            .bind(number)
+            .bind(key.as_str())
+            .bind(endorsement.map(|signature| signature.0))
+            .bind(now.as_millisecond())
+            .execute(&mut *conn)
+            .await?;
+            if added.rows_affected() == 0 {
+                let detail = format!("{key} is or was a key of run {run} already");
+                return Err(DbError::Conflict(detail));
+            }
+            sqlx::query("UPDATE runs SET signing_key = $2 WHERE id = $1")
+                .bind(id)
+                .bind(key.as_str())
+                .execute(&mut *conn)
+                .await?;
+            let act = Act {
+                actor: &actor,
+                action: Action::AddRunKey,
+                subject: run.as_str(),
+                detail: key.as_str(),
+            };
+            operator_log::write(conn, act, now).await
         })
-        .await
     }
 
     /// Keeps signatures of networks of a run; those that are there already stay.
@@ -60,10 +94,8 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<()> {
         let run = run.clone();
-        self.write("keys", move |conn| {
-            Box::pin(sign(conn, run, key, signatures, now))
-        })
-        .await
+        transact!(self, "keys", |conn| sign(conn, run, key, signatures, now)
+            .await)
     }
 
     /// The signature of a network by a key.
@@ -73,7 +105,7 @@ impl Ledger {
         network: &ContentHash,
         key: &RunKey,
     ) -> Result<Option<Signature>> {
-        read!(self.readers, "keys", |conn| async {
+        read!(self, "keys", |conn| async {
             let run = runs::id_of(conn, run).await?;
             let found: Option<String> = sqlx::query_scalar(
                 "SELECT signature FROM network_signatures
@@ -94,52 +126,6 @@ struct Row {
     key: String,
     endorsement: Option<String>,
     added_at: i64,
-}
-
-async fn add(
-    conn: &mut AnyConnection,
-    run: RunName,
-    key: RunKey,
-    endorsement: Option<Signature>,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
-    let id = runs::id_of(conn, &run).await?;
-    let number: i64 = sqlx::query_scalar("SELECT count(*) FROM run_keys WHERE run_id = $1")
-        .bind(id)
-        .fetch_one(&mut *conn)
-        .await?;
-    if (number > 0) != endorsement.is_some() {
-        let detail = "every key of a run but the first is endorsed by the one before";
-        return Err(DbError::Conflict(detail.to_owned()));
-    }
-    let added = sqlx::query(
-        "INSERT INTO run_keys (run_id, number, key, endorsement, added_at)
-         VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
-    )
-    .bind(id)
-    .bind(number)
-    .bind(key.as_str())
-    .bind(endorsement.map(|signature| signature.0))
-    .bind(now.as_millisecond())
-    .execute(&mut *conn)
-    .await?;
-    if added.rows_affected() == 0 {
-        let detail = format!("{key} is or was a key of run {run} already");
-        return Err(DbError::Conflict(detail));
-    }
-    sqlx::query("UPDATE runs SET signing_key = $2 WHERE id = $1")
-        .bind(id)
-        .bind(key.as_str())
-        .execute(&mut *conn)
-        .await?;
-    let act = Act {
-        actor: &actor,
-        action: Action::AddRunKey,
-        subject: run.as_str(),
-        detail: key.as_str(),
-    };
-    operator_log::write(conn, act, now).await
 }
 
 pub(crate) async fn sign(

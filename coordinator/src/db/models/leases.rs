@@ -13,7 +13,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::audits;
 use crate::db::models::conditions::quarantined;
 use crate::db::models::lease_work::{self, LeaseValues};
-use crate::db::sql::ledger::Ledger;
+use crate::db::sql::ledger::{Ledger, transact};
 use crate::db::sql::rows::{job_bytes, network, parse, seed, unreadable};
 use crate::db::sql::statement::Statement;
 use crate::db::types::LeasedJob;
@@ -22,31 +22,52 @@ use crate::trust::rate::TrackRecord;
 impl Ledger {
     /// Takes a job back; its unfinished work may go to others at once.
     pub async fn give_back(&self, user: UserId, job: JobId, now: Timestamp) -> Result<()> {
-        self.write("leases", move |conn| {
-            Box::pin(async move {
-                // One of which nothing was played keeps its time: until then it counts as held by the contributor
-                // (`quotas`), so that nobody takes and gives back without end.
-                find_own(conn, job, user).await?;
-                sqlx::query(
-                    "UPDATE jobs SET state = 'returned', expires_at = CASE
+        transact!(self, "leases", |conn| {
+            // One of which nothing was played keeps its time: until then it counts as held by the contributor
+            // (`quotas`), so that nobody takes and gives back without end.
+            find_own(conn, job, user).await?;
+            sqlx::query(
+                "UPDATE jobs SET state = 'returned', expires_at = CASE
                        WHEN games_counted = 0 OR expires_at < $2 THEN expires_at ELSE $2 END
                      WHERE id = $1 AND state = 'open'",
-                )
-                .bind(job_bytes(job))
-                .bind(now.as_millisecond())
-                .execute(conn)
-                .await?;
-                Ok(())
-            })
+            )
+            .bind(job_bytes(job))
+            .bind(now.as_millisecond())
+            .execute(conn)
+            .await?;
+            Ok(())
         })
-        .await
     }
 
-    /// Leaves the time since any worker was last heard out of the leases that lasted then: workers
-    /// that could not reach a coordinator play on. The answer is how many leases those are.
+    /// Leaves the time since any worker was last heard out of the leases that were not over (`is_over!`) then, and answers
+    /// how many those are: workers that could not reach a coordinator play on, and find their pairs as they left them. No
+    /// lease gets longer than it was. Audits wait longer by the same time.
+    ///
+    /// Where other coordinators were there meanwhile, a worker was heard a moment ago, and that moment
+    /// is all that a lease gains. So it is where one coordinator starts again and again: pairs that
+    /// nobody plays come back for all that, a little later.
     pub async fn outlast_outage(&self, now: Timestamp) -> Result<u64> {
-        self.write("leases", move |conn| Box::pin(outlast(conn, now)))
-            .await
+        transact!(self, "leases", |conn| {
+            let now = now.as_millisecond();
+            let heard: Option<i64> = sqlx::query_scalar("SELECT max(last_seen) FROM workers")
+                .fetch_one(&mut *conn)
+                .await?;
+            let Some(heard) = heard.filter(|heard| *heard < now) else {
+                return Ok(0);
+            };
+            audits::outlast(conn, heard, now).await?;
+            let done = sqlx::query(
+                "UPDATE jobs SET expires_at = CASE WHEN expires_at + $2 < $1 + lease_ms
+                   THEN expires_at + $2 ELSE $1 + lease_ms END
+                 WHERE state = 'open' AND expires_at < $1 + lease_ms AND expires_at + lease_ms >= $3",
+            )
+            .bind(now)
+            .bind(now - heard)
+            .bind(heard)
+            .execute(conn)
+            .await?;
+            Ok(done.rows_affected())
+        })
     }
 }
 
@@ -198,34 +219,4 @@ async fn of_row(
         work,
         seed,
     })
-}
-
-/// Makes the leases that were not over (`is_over!`) when a worker was last
-/// heard longer by the time since then, and says how many: workers that could reach nobody play on
-/// all the same, and are to find their pairs as they left them. No lease gets longer than it was.
-/// Audits wait longer by the same time.
-///
-/// Where other coordinators were there meanwhile, a worker was heard a moment ago, and that moment
-/// is all that a lease gains. So it is where one coordinator starts again and again: pairs that
-/// nobody plays come back for all that, a little later.
-async fn outlast(conn: &mut AnyConnection, now: Timestamp) -> Result<u64> {
-    let now = now.as_millisecond();
-    let heard: Option<i64> = sqlx::query_scalar("SELECT max(last_seen) FROM workers")
-        .fetch_one(&mut *conn)
-        .await?;
-    let Some(heard) = heard.filter(|heard| *heard < now) else {
-        return Ok(0);
-    };
-    audits::outlast(conn, heard, now).await?;
-    let done = sqlx::query(
-        "UPDATE jobs SET expires_at = CASE WHEN expires_at + $2 < $1 + lease_ms
-           THEN expires_at + $2 ELSE $1 + lease_ms END
-         WHERE state = 'open' AND expires_at < $1 + lease_ms AND expires_at + lease_ms >= $3",
-    )
-    .bind(now)
-    .bind(now - heard)
-    .bind(heard)
-    .execute(conn)
-    .await?;
-    Ok(done.rows_affected())
 }

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use rookery_common::protocol::matches::MatchInfo;
-use sqlx::AnyConnection;
 
 use crate::db::error::Result;
 use crate::db::models::matches::{self, MatchRow};
@@ -13,17 +12,6 @@ use crate::db::types::{MatchFilter, MatchGroup, MatchSort};
 
 /// How many of the newest matches are looked through for an order that no index has.
 pub(crate) const SORTED: i64 = 10_000;
-
-/// Matches of a filter, in its order.
-async fn list(
-    conn: &mut AnyConnection,
-    filter: &MatchFilter,
-    now: Timestamp,
-) -> Result<Vec<MatchInfo>> {
-    let run = runs::id_of(conn, &filter.run).await?;
-    let rows: Vec<MatchRow> = chosen(filter, run)?.fetch_all(conn).await?;
-    matches::infos(conn, rows, now).await
-}
 
 fn chosen(filter: &MatchFilter, run: i64) -> Result<Statement> {
     let mut query = Statement::new(matches::SELECT);
@@ -72,6 +60,10 @@ impl Ledger {
         filter: &MatchFilter,
         now: Timestamp,
     ) -> Result<Vec<MatchInfo>> {
-        read!(self.readers, "match_list", |conn| list(conn, filter, now))
+        read!(self, "match_list", |conn| async {
+            let run = runs::id_of(conn, &filter.run).await?;
+            let rows: Vec<MatchRow> = chosen(filter, run)?.fetch_all(conn).await?;
+            matches::infos(conn, rows, now).await
+        })
     }
 }

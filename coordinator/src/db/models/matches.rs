@@ -13,7 +13,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{networks, pairs};
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{
     count, from_json, network, parse, seed, seed_column, time_text, time_text_opt, to_count,
     to_json, to_u32, unreadable,
@@ -88,26 +88,42 @@ pub(super) const SELECT: &str = select!("");
 
 impl Ledger {
     /// Opens a match that only adds to the ratings.
-    pub async fn open_match(&self, m: MatchDraft, actor: &str, now: Timestamp) -> Result<MatchId> {
+    pub async fn open_match(
+        &self,
+        draft: MatchDraft,
+        actor: &str,
+        now: Timestamp,
+    ) -> Result<MatchId> {
         let actor = actor.to_owned();
-        self.write("matches", move |conn| {
-            Box::pin(open_rating(conn, m, actor, now))
+        transact!(self, "matches", |conn| {
+            let run = runs::load(conn, &draft.run).await?;
+            let id = insert_rating(conn, &run, &draft, now).await?;
+            let detail = format!(
+                "{} against {}, {}",
+                draft.candidate,
+                draft.opponent,
+                quantity(draft.pairs, "pair")
+            );
+            let act = Act {
+                actor: &actor,
+                action: Action::OpenMatch,
+                subject: draft.run.as_str(),
+                detail: &detail,
+            };
+            operator_log::write(conn, act, now).await?;
+            Ok(id)
         })
-        .await
     }
 
     /// Opens a match that only adds to the ratings, unless one is open in this run already.
     pub async fn open_next_rating(&self, m: MatchDraft, now: Timestamp) -> Result<Option<MatchId>> {
-        self.write("matches", move |conn| {
-            Box::pin(async move {
-                let run = runs::load(conn, &m.run).await?;
-                if any_open(conn, run.id, MatchPurpose::Rating).await? {
-                    return Ok(None);
-                }
-                insert_rating(conn, &run, &m, now).await.map(Some)
-            })
+        transact!(self, "matches", |conn| {
+            let run = runs::load(conn, &m.run).await?;
+            if any_open(conn, run.id, MatchPurpose::Rating).await? {
+                return Ok(None);
+            }
+            insert_rating(conn, &run, &m, now).await.map(Some)
         })
-        .await
     }
 
     /// Matches of a run, newest first: all, or those that were opened before one.
@@ -118,7 +134,7 @@ impl Ledger {
         limit: u32,
         now: Timestamp,
     ) -> Result<Vec<MatchInfo>> {
-        read!(self.readers, "matches", |conn| async {
+        read!(self, "matches", |conn| async {
             let rows: Vec<MatchRow> = sqlx::query_as(select!(
                 "WHERE m.run_id = $1 AND m.id < $2 ORDER BY m.id DESC LIMIT $3"
             ))
@@ -139,7 +155,7 @@ impl Ledger {
         limit: u32,
         now: Timestamp,
     ) -> Result<Vec<MatchInfo>> {
-        read!(self.readers, "matches", |conn| async {
+        read!(self, "matches", |conn| async {
             let rows: Vec<MatchRow> = sqlx::query_as(select!(
                 "WHERE m.run_id = $1 AND m.purpose = $2 ORDER BY m.id DESC LIMIT $3"
             ))
@@ -154,7 +170,7 @@ impl Ledger {
 
     /// One match.
     pub async fn match_info(&self, id: MatchId, now: Timestamp) -> Result<MatchInfo> {
-        read!(self.readers, "matches", |conn| async {
+        read!(self, "matches", |conn| async {
             let row: Option<MatchRow> =
                 sqlx::query_as(select!("WHERE m.id = $1 AND r.deleted_at IS NULL"))
                     .bind(id.0)
@@ -384,31 +400,6 @@ async fn insert(
     .fetch_one(conn)
     .await?;
     Ok(MatchId(id))
-}
-
-/// Opens a match for the ratings, as an operator wishes.
-async fn open_rating(
-    conn: &mut AnyConnection,
-    draft: MatchDraft,
-    actor: String,
-    now: Timestamp,
-) -> Result<MatchId> {
-    let run = runs::load(conn, &draft.run).await?;
-    let id = insert_rating(conn, &run, &draft, now).await?;
-    let detail = format!(
-        "{} against {}, {}",
-        draft.candidate,
-        draft.opponent,
-        quantity(draft.pairs, "pair")
-    );
-    let act = Act {
-        actor: &actor,
-        action: Action::OpenMatch,
-        subject: draft.run.as_str(),
-        detail: &detail,
-    };
-    operator_log::write(conn, act, now).await?;
-    Ok(id)
 }
 
 async fn insert_rating(

@@ -7,7 +7,7 @@ use sqlx::AnyConnection;
 
 use crate::db::error::Result;
 use crate::db::models::runs;
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{count, from_json, to_json};
 
 impl Ledger {
@@ -19,8 +19,31 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<()> {
         let run = run.clone();
-        self.write("metrics", move |conn| Box::pin(add(conn, run, points, now)))
-            .await
+        transact!(self, "metrics", |conn| {
+            let run = runs::id_of(conn, &run).await?;
+            if let Some(last) = points.iter().map(|point| point.step).max() {
+                sqlx::query("UPDATE runs SET reported_step = $2, reported_at = $3 WHERE id = $1")
+                    .bind(run)
+                    .bind(count(last))
+                    .bind(now.as_millisecond())
+                    .execute(&mut *conn)
+                    .await?;
+            }
+            for point in points {
+                sqlx::query(
+                    "INSERT INTO metrics (run_id, step, content, reported_at) VALUES ($1, $2, $3, $4)
+                     ON CONFLICT (run_id, step)
+                     DO UPDATE SET content = excluded.content, reported_at = excluded.reported_at",
+                )
+                .bind(run)
+                .bind(count(point.step))
+                .bind(to_json(&point)?)
+                .bind(now.as_millisecond())
+                .execute(&mut *conn)
+                .await?;
+            }
+            Ok(())
+        })
     }
 
     /// Metrics of a run after a step, in order.
@@ -30,7 +53,7 @@ impl Ledger {
         after: Option<u64>,
         limit: u32,
     ) -> Result<Vec<MetricPoint>> {
-        read!(self.readers, "metrics", |conn| async {
+        read!(self, "metrics", |conn| async {
             let rows: Vec<String> = sqlx::query_scalar(
                 "SELECT content FROM metrics WHERE run_id = $1 AND step > $2 ORDER BY step LIMIT $3",
             )
@@ -46,69 +69,31 @@ impl Ledger {
     /// Metrics of a run in order, from its beginning to the last one: at most so many, and of those
     /// whose steps lie closer than that many do in all, only some.
     pub async fn metrics_throughout(&self, run: &RunName, most: u32) -> Result<Vec<MetricPoint>> {
-        read!(self.readers, "metrics", |conn| throughout(conn, run, most))
-    }
-}
-
-async fn add(
-    conn: &mut AnyConnection,
-    run: RunName,
-    points: Vec<MetricPoint>,
-    now: Timestamp,
-) -> Result<()> {
-    let run = runs::id_of(conn, &run).await?;
-    if let Some(last) = points.iter().map(|point| point.step).max() {
-        sqlx::query("UPDATE runs SET reported_step = $2, reported_at = $3 WHERE id = $1")
+        read!(self, "metrics", |conn| async {
+            let run = runs::id_of(conn, run).await?;
+            let ends: (Option<i64>, Option<i64>) = sqlx::query_as(
+                "SELECT (SELECT min(step) FROM metrics WHERE run_id = $1),
+                   (SELECT max(step) FROM metrics WHERE run_id = $1)",
+            )
             .bind(run)
-            .bind(count(last))
-            .bind(now.as_millisecond())
-            .execute(&mut *conn)
+            .fetch_one(&mut *conn)
             .await?;
-    }
-    for point in points {
-        sqlx::query(
-            "INSERT INTO metrics (run_id, step, content, reported_at) VALUES ($1, $2, $3, $4)
-             ON CONFLICT (run_id, step)
-             DO UPDATE SET content = excluded.content, reported_at = excluded.reported_at",
-        )
-        .bind(run)
-        .bind(count(point.step))
-        .bind(to_json(&point)?)
-        .bind(now.as_millisecond())
-        .execute(&mut *conn)
-        .await?;
-    }
-    Ok(())
-}
-
-/// Reports from the first to the last, at marks with equal gaps between them. Where these find few,
-/// because steps lie far from all others, the gaps are made shorter until they find enough.
-async fn throughout(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    most: u32,
-) -> Result<Vec<MetricPoint>> {
-    let run = runs::id_of(conn, run).await?;
-    let ends: (Option<i64>, Option<i64>) = sqlx::query_as(
-        "SELECT (SELECT min(step) FROM metrics WHERE run_id = $1),
-           (SELECT max(step) FROM metrics WHERE run_id = $1)",
-    )
-    .bind(run)
-    .fetch_one(&mut *conn)
-    .await?;
-    let (Some(first), Some(last)) = ends else {
-        return Ok(Vec::new());
-    };
-    let most = i64::from(most.max(1));
-    let mut gap = ((last - first) / most).saturating_add(1);
-    loop {
-        let rows = at_marks(conn, run, last, gap).await?;
-        let found = rows.len() as i64;
-        if gap == 1 || 4 * found >= most {
-            return rows.iter().map(|json| from_json("metrics", json)).collect();
-        }
-        // A gap that holds a report holds at most two more of the shorter ones than fit into it.
-        gap = gap * found / (most - 2 * found) + 1;
+            let (Some(first), Some(last)) = ends else {
+                return Ok(Vec::new());
+            };
+            let most = i64::from(most.max(1));
+            // Marks with equal gaps, made shorter where they find few because steps lie far from all others.
+            let mut gap = ((last - first) / most).saturating_add(1);
+            loop {
+                let rows = at_marks(conn, run, last, gap).await?;
+                let found = rows.len() as i64;
+                if gap == 1 || 4 * found >= most {
+                    return rows.iter().map(|json| from_json("metrics", json)).collect();
+                }
+                // A gap that holds a report holds at most two more of the shorter ones than fit into it.
+                gap = gap * found / (most - 2 * found) + 1;
+            }
+        })
     }
 }
 

@@ -23,7 +23,7 @@ use crate::db::sql::rows::{from_json, hash, network, parse, time_text, to_count,
 impl Ledger {
     /// Networks of a run, newest first.
     pub async fn networks(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
-        read!(self.readers, "networks", |conn| async {
+        read!(self, "networks", |conn| async {
             let run = runs::id_of(conn, run).await?;
             let rows = of_run(conn, run).await?;
             let exports = exports::of_run(conn, run).await?;
@@ -34,7 +34,7 @@ impl Ledger {
 
     /// The same, of puzzles only how many each network tried and solved.
     pub async fn networks_in_short(&self, run: &RunName) -> Result<Vec<NetworkInfo>> {
-        read!(self.readers, "networks", |conn| async {
+        read!(self, "networks", |conn| async {
             let run = runs::id_of(conn, run).await?;
             let rows = of_run(conn, run).await?;
             let exports = exports::of_run(conn, run).await?;
@@ -43,12 +43,12 @@ impl Ledger {
     }
 
     pub async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo> {
-        read!(self.readers, "networks", |conn| one(conn, run, name))
+        read!(self, "networks", |conn| one(conn, run, name))
     }
 
     /// A network by its file, in whichever run.
     pub async fn network_by_hash(&self, hash: &ContentHash) -> Result<NetworkInfo> {
-        read!(self.readers, "networks", |conn| by_hash(conn, hash))
+        read!(self, "networks", |conn| by_hash(conn, hash))
     }
 }
 

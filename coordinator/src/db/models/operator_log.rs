@@ -19,10 +19,32 @@ use crate::db::types::{DELETED, LogFilter};
 impl Ledger {
     /// What operators did, newest first.
     pub async fn operator_log(&self, filter: LogFilter) -> Result<Vec<OperatorAct>> {
-        read!(self.readers, "operator_log", |conn| page(
-            conn,
-            filter.clone()
-        ))
+        read!(self, "operator_log", |conn| async {
+            let mut query = Statement::new(
+                "SELECT id, at, actor, action, subject, detail FROM operator_log WHERE id < ",
+            );
+            query.bind(filter.before.unwrap_or(i64::MAX))?;
+            if let Some(actor) = &filter.actor {
+                query
+                    .push(" AND lower(actor) = lower(")
+                    .bind(actor.clone())?
+                    .push(")");
+            }
+            if let Some(action) = &filter.action {
+                query.push(" AND action = ").bind(action.clone())?;
+            }
+            if let Some(since) = filter.since {
+                query.push(" AND at >= ").bind(since.as_millisecond())?;
+            }
+            query.push(" ORDER BY id DESC LIMIT ");
+            query.bind(i64::from(filter.limit))?;
+            let rows: Vec<Row> = query.fetch_all(&mut *conn).await?;
+            let mut acts = Vec::with_capacity(rows.len());
+            for row in rows {
+                acts.push(row.into_act(conn).await?);
+            }
+            Ok(acts)
+        })
     }
 }
 
@@ -274,34 +296,6 @@ fn defaults() -> Result<Value> {
 /// A value as its JSON text has it: straight, a number of 32 bits would get digits that nobody wrote.
 pub(crate) fn as_value<T: Serialize>(value: &T) -> Result<Value> {
     from_json("entry", &to_json(value)?)
-}
-
-/// Entries that a filter chooses, newest first.
-async fn page(conn: &mut AnyConnection, filter: LogFilter) -> Result<Vec<OperatorAct>> {
-    let mut query = Statement::new(
-        "SELECT id, at, actor, action, subject, detail FROM operator_log WHERE id < ",
-    );
-    query.bind(filter.before.unwrap_or(i64::MAX))?;
-    if let Some(actor) = filter.actor {
-        query
-            .push(" AND lower(actor) = lower(")
-            .bind(actor)?
-            .push(")");
-    }
-    if let Some(action) = filter.action {
-        query.push(" AND action = ").bind(action)?;
-    }
-    if let Some(since) = filter.since {
-        query.push(" AND at >= ").bind(since.as_millisecond())?;
-    }
-    query.push(" ORDER BY id DESC LIMIT ");
-    query.bind(i64::from(filter.limit))?;
-    let rows: Vec<Row> = query.fetch_all(&mut *conn).await?;
-    let mut acts = Vec::with_capacity(rows.len());
-    for row in rows {
-        acts.push(row.into_act(conn).await?);
-    }
-    Ok(acts)
 }
 
 /// Takes the name of a user who is deleted out of the log: what it says is of the number then. A user who

@@ -27,7 +27,7 @@ impl Ledger {
     /// The same as it stands in the ledger now.
     pub async fn principal_now(&self, token: &TokenHash) -> Result<Option<Principal>> {
         let asked = self.principals.invalidate_one(token);
-        let principal = read!(self.readers, "tokens", |conn| principal(conn, token))?;
+        let principal = read!(self, "tokens", |conn| principal(conn, token))?;
         if let Some(principal) = &principal {
             self.principals.keep(token, principal, asked);
         }

@@ -15,7 +15,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
 use crate::db::scheduling::{RATING_BAND, rating_band};
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{
     count, from_json, hash, network as to_network, time_text, to_count, to_json, to_u32, unreadable,
 };
@@ -37,18 +37,17 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<PuzzleSetInfo> {
         let actor = actor.to_owned();
-        self.write("puzzles", move |conn| Box::pin(add(conn, set, actor, now)))
-            .await
+        transact!(self, "puzzles", |conn| add(conn, set, actor, now).await)
     }
 
     /// Puzzle sets of a run.
     pub async fn puzzle_sets(&self, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
-        read!(self.readers, "puzzles", |conn| sets(conn, run))
+        read!(self, "puzzles", |conn| sets(conn, run))
     }
 
     /// One puzzle of a run.
     pub async fn puzzle(&self, run: &RunName, id: &str) -> Result<Puzzle> {
-        read!(self.readers, "puzzles", |conn| async {
+        read!(self, "puzzles", |conn| async {
             let content: Option<String> =
                 sqlx::query_scalar("SELECT content FROM puzzles WHERE run_id = $1 AND puzzle = $2")
                     .bind(runs::id_of(conn, run).await?)
@@ -67,14 +66,12 @@ impl Ledger {
         run: &RunName,
         numbers: RangeInclusive<NetworkNumber>,
     ) -> Result<BTreeMap<NetworkNumber, PuzzleScore>> {
-        read!(self.readers, "puzzles", |conn| scores_in(
-            conn, run, &numbers
-        ))
+        read!(self, "puzzles", |conn| scores_in(conn, run, &numbers))
     }
 
     /// How a network did at puzzles.
     pub async fn puzzle_score(&self, run: &RunName, network: NetworkNumber) -> Result<PuzzleScore> {
-        read!(self.readers, "puzzles", |conn| async {
+        read!(self, "puzzles", |conn| async {
             let run = runs::id_of(conn, run).await?;
             score(conn, run, i64::from(network.0)).await
         })

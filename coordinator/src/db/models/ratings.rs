@@ -9,19 +9,19 @@ use sqlx::AnyConnection;
 use crate::db::error::Result;
 use crate::db::models::{anchors, runs};
 use crate::db::sql::dialect;
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{count, hash, network, parse, to_count};
 use crate::db::types::{FitNumber, Fitting, HeadToHead, RatingBasis, RatingState};
 
 impl Ledger {
     /// What the ratings of a run are fitted to.
     pub async fn rating_basis(&self, run: &RunName) -> Result<RatingBasis> {
-        read!(self.readers, "ratings", |conn| basis(conn, run))
+        read!(self, "ratings", |conn| basis(conn, run))
     }
 
     /// The same without matches that are still played, of which pairs may be kept back.
     pub async fn rating_basis_of_ended(&self, run: &RunName) -> Result<RatingBasis> {
-        read!(self.readers, "ratings", |conn| async {
+        read!(self, "ratings", |conn| async {
             basis_of(conn, run, Matches::Ended).await
         })
     }
@@ -30,26 +30,23 @@ impl Ledger {
     /// that an earlier one has.
     pub async fn begin_fit(&self, run: &RunName) -> Result<(FitNumber, RatingBasis)> {
         let run = run.clone();
-        self.write("ratings", move |conn| {
-            Box::pin(async move {
-                // Games that are counted from now on wait for the next one.
-                let id = runs::id_of(conn, &run).await?;
-                let number: i64 = sqlx::query_scalar(
-                    "UPDATE runs SET fits_begun = fits_begun + 1, unrated_games = 0
+        transact!(self, "ratings", |conn| {
+            // Games that are counted from now on wait for the next one.
+            let id = runs::id_of(conn, &run).await?;
+            let number: i64 = sqlx::query_scalar(
+                "UPDATE runs SET fits_begun = fits_begun + 1, unrated_games = 0
                      WHERE id = $1 RETURNING fits_begun",
-                )
-                .bind(id)
-                .fetch_one(&mut *conn)
-                .await?;
-                Ok((FitNumber(number), basis(conn, &run).await?))
-            })
+            )
+            .bind(id)
+            .fetch_one(&mut *conn)
+            .await?;
+            Ok((FitNumber(number), basis(conn, &run).await?))
         })
-        .await
     }
 
     /// Runs whose ratings wait for a fit: games ask for one, or the last one begun was not stored.
     pub async fn runs_to_rate(&self) -> Result<Vec<RunName>> {
-        read!(self.readers, "ratings", |conn| async {
+        read!(self, "ratings", |conn| async {
             let names: Vec<String> = sqlx::query_scalar(
                 "SELECT name FROM runs WHERE games > 0 AND (unrated_games >= $1 OR fit_stored < fits_begun)
                  ORDER BY id",
@@ -70,15 +67,43 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<bool> {
         let run = run.clone();
-        self.write("ratings", move |conn| {
-            Box::pin(replace(conn, run, fit, ratings, now))
+        transact!(self, "ratings", |conn| {
+            let run = runs::id_of(conn, &run).await?;
+            let latest =
+                sqlx::query("UPDATE runs SET fit_stored = $2 WHERE id = $1 AND fit_stored < $2")
+                    .bind(run)
+                    .bind(fit.0)
+                    .execute(&mut *conn)
+                    .await?;
+            if latest.rows_affected() == 0 {
+                return Ok(false);
+            }
+            sqlx::query("DELETE FROM ratings WHERE run_id = $1")
+                .bind(run)
+                .execute(&mut *conn)
+                .await?;
+            for (network, rating) in ratings {
+                sqlx::query(
+                    "INSERT INTO ratings (run_id, network, elo, low, high, games, fitted_at)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7)",
+                )
+                .bind(run)
+                .bind(i64::from(network.0))
+                .bind(rating.elo)
+                .bind(rating.low)
+                .bind(rating.high)
+                .bind(count(rating.games))
+                .bind(now.as_millisecond())
+                .execute(&mut *conn)
+                .await?;
+            }
+            Ok(true)
         })
-        .await
     }
 
     /// Ratings of a run, best first.
     pub async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>> {
-        read!(self.readers, "ratings", |conn| list(conn, run))
+        read!(self, "ratings", |conn| list(conn, run))
     }
 
     /// The same with what they follow from, of one moment.
@@ -165,44 +190,6 @@ async fn fitting(conn: &mut AnyConnection, run: &RunName) -> Result<Fitting> {
     } else {
         Fitting::Done
     })
-}
-
-async fn replace(
-    conn: &mut AnyConnection,
-    run: RunName,
-    fit: FitNumber,
-    ratings: Vec<(NetworkNumber, Rating)>,
-    now: Timestamp,
-) -> Result<bool> {
-    let run = runs::id_of(conn, &run).await?;
-    let latest = sqlx::query("UPDATE runs SET fit_stored = $2 WHERE id = $1 AND fit_stored < $2")
-        .bind(run)
-        .bind(fit.0)
-        .execute(&mut *conn)
-        .await?;
-    if latest.rows_affected() == 0 {
-        return Ok(false);
-    }
-    sqlx::query("DELETE FROM ratings WHERE run_id = $1")
-        .bind(run)
-        .execute(&mut *conn)
-        .await?;
-    for (network, rating) in ratings {
-        sqlx::query(
-            "INSERT INTO ratings (run_id, network, elo, low, high, games, fitted_at)
-             VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        )
-        .bind(run)
-        .bind(i64::from(network.0))
-        .bind(rating.elo)
-        .bind(rating.low)
-        .bind(rating.high)
-        .bind(count(rating.games))
-        .bind(now.as_millisecond())
-        .execute(&mut *conn)
-        .await?;
-    }
-    Ok(true)
 }
 
 async fn list(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RatingRow>> {

@@ -3,12 +3,11 @@
 use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::text::quantity;
-use sqlx::AnyConnection;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
-use crate::db::sql::ledger::Ledger;
+use crate::db::sql::ledger::{Ledger, transact};
 use crate::db::types::DELETED;
 
 /// What is removed of deleted runs, a part at a time.
@@ -33,64 +32,52 @@ const REMOVED: [&str; 9] = [
 
 impl Ledger {
     /// Deletes an archived run; what it leaves is removed by [`remove_deleted`](Self::remove_deleted), and its
-    /// blobs are needed by nothing any more.
+    /// blobs are needed by nothing any more. Its chunks' rows stay, as audits of them say how far their contributors are
+    /// trusted.
     pub async fn delete_run(&self, run: &RunName, actor: &str, now: Timestamp) -> Result<()> {
         let (run, actor) = (run.clone(), actor.to_owned());
-        self.write("runs", move |conn| Box::pin(delete(conn, run, actor, now)))
-            .await
+        transact!(self, "runs", |conn| {
+            let (id, before) = (
+                runs::id_of(conn, &run).await?,
+                runs::info(conn, &run).await?,
+            );
+            if before.archived_at.is_none() {
+                return Err(DbError::Conflict(format!(
+                    "run {run} is not archived; only an archived run can be deleted (`run archive {run}`)"
+                )));
+            }
+            sqlx::query(
+                "UPDATE runs SET deleted_at = $2, name = $3, status = 'paused', description = '', title = NULL,
+                   contact = NULL, links = '[]' WHERE id = $1",
+            )
+            .bind(id)
+            .bind(now.as_millisecond())
+            .bind(format!("{DELETED}{id}"))
+            .execute(&mut *conn)
+            .await?;
+            let act = Act {
+                actor: &actor,
+                action: Action::DeleteRun,
+                subject: run.as_str(),
+                detail: &format!(
+                    "run {id}: {}, {}",
+                    quantity(before.networks, "network"),
+                    quantity(before.games, "game")
+                ),
+            };
+            operator_log::write(conn, act, now).await
+        })
     }
 
     /// Removes some of what deleted runs have left, and tells how many rows; 0 when nothing is left.
     pub async fn remove_deleted(&self) -> Result<u64> {
-        self.write("runs", move |conn| {
-            Box::pin(async move {
-                let mut removed = 0;
-                for statement in REMOVED {
-                    let done = sqlx::query(statement).execute(&mut *conn).await?;
-                    removed += done.rows_affected();
-                }
-                Ok(removed)
-            })
+        transact!(self, "runs", |conn| {
+            let mut removed = 0;
+            for statement in REMOVED {
+                let done = sqlx::query(statement).execute(&mut *conn).await?;
+                removed += done.rows_affected();
+            }
+            Ok(removed)
         })
-        .await
     }
-}
-
-/// Deletes an archived run: its name is free, and nothing finds it any more. Its chunks' rows stay, as audits of
-/// them say how far their contributors are trusted; the rest is removed by [`Ledger::remove_deleted`].
-async fn delete(
-    conn: &mut AnyConnection,
-    run: RunName,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
-    let (id, before) = (
-        runs::id_of(conn, &run).await?,
-        runs::info(conn, &run).await?,
-    );
-    if before.archived_at.is_none() {
-        return Err(DbError::Conflict(format!(
-            "run {run} is not archived; only an archived run can be deleted (`run archive {run}`)"
-        )));
-    }
-    sqlx::query(
-        "UPDATE runs SET deleted_at = $2, name = $3, status = 'paused', description = '', title = NULL,
-           contact = NULL, links = '[]' WHERE id = $1",
-    )
-    .bind(id)
-    .bind(now.as_millisecond())
-    .bind(format!("{DELETED}{id}"))
-    .execute(&mut *conn)
-    .await?;
-    let act = Act {
-        actor: &actor,
-        action: Action::DeleteRun,
-        subject: run.as_str(),
-        detail: &format!(
-            "run {id}: {}, {}",
-            quantity(before.networks, "network"),
-            quantity(before.games, "game")
-        ),
-    };
-    operator_log::write(conn, act, now).await
 }

@@ -14,7 +14,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::audits;
 use crate::db::models::operator_log::{self, Act, Action};
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{
     from_json, network, parse, time_text, time_text_opt, to_count, to_json, to_u32,
 };
@@ -33,15 +33,45 @@ macro_rules! select {
 }
 
 impl Ledger {
-    pub async fn create_run(&self, run: RunDraft, actor: &str, now: Timestamp) -> Result<()> {
+    pub async fn create_run(&self, draft: RunDraft, actor: &str, now: Timestamp) -> Result<()> {
         let actor = actor.to_owned();
-        self.write("runs", move |conn| Box::pin(create(conn, run, actor, now)))
-            .await
+        transact!(self, "runs", |conn| {
+            if draft.name.as_str().starts_with(DELETED) {
+                let detail = format!(
+                    "a run's name cannot begin with {DELETED}, as those of deleted runs do"
+                );
+                return Err(DbError::Conflict(detail));
+            }
+            let created = sqlx::query(
+                "INSERT INTO runs (name, description, status, params, created_at, title, contact, links)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (name) DO NOTHING",
+            )
+            .bind(draft.name.as_str())
+            .bind(&draft.description)
+            .bind(RunStatus::Open.name())
+            .bind(to_json(&draft.params)?)
+            .bind(now.as_millisecond())
+            .bind(&draft.presentation.title)
+            .bind(&draft.presentation.contact)
+            .bind(to_json(&draft.presentation.links)?)
+            .execute(&mut *conn)
+            .await?;
+            if created.rows_affected() == 0 {
+                return Err(DbError::NameTaken(draft.name.to_string()));
+            }
+            let act = Act {
+                actor: &actor,
+                action: Action::CreateRun,
+                subject: draft.name.as_str(),
+                detail: &to_json(&draft.params)?,
+            };
+            operator_log::write(conn, act, now).await
+        })
     }
 
     /// All runs, oldest first.
     pub async fn runs(&self) -> Result<Vec<RunInfo>> {
-        read!(self.readers, "runs", |conn| async {
+        read!(self, "runs", |conn| async {
             let rows: Vec<RunRow> = sqlx::query_as(select!("WHERE deleted_at IS NULL ORDER BY id"))
                 .fetch_all(conn)
                 .await?;
@@ -50,7 +80,7 @@ impl Ledger {
     }
 
     pub async fn run(&self, run: &RunName) -> Result<RunInfo> {
-        read!(self.readers, "runs", |conn| info(conn, run))
+        read!(self, "runs", |conn| info(conn, run))
     }
 
     /// Changes a run.
@@ -62,15 +92,15 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<RunInfo> {
         let (run, actor) = (run.clone(), actor.to_owned());
-        self.write("runs", move |conn| {
-            Box::pin(self::patch(conn, run, patch, actor, now))
-        })
-        .await
+        transact!(self, "runs", |conn| self::patch(
+            conn, run, patch, actor, now
+        )
+        .await)
     }
 
     /// What was acknowledged in a run since `since`.
     pub async fn intake(&self, run: &RunName, since: Timestamp) -> Result<Intake> {
-        read!(self.readers, "runs", |conn| async {
+        read!(self, "runs", |conn| async {
             let (chunks, games, positions): (i64, i64, i64) = sqlx::query_as(
                 "SELECT count(*), CAST(coalesce(sum(games), 0) AS BIGINT),
                    CAST(coalesce(sum(positions), 0) AS BIGINT)
@@ -264,43 +294,6 @@ pub(crate) async fn open(conn: &mut AnyConnection) -> Result<Vec<Run>> {
         .fetch_all(conn)
         .await?;
     rows.into_iter().map(RunRow::into_run).collect()
-}
-
-async fn create(
-    conn: &mut AnyConnection,
-    draft: RunDraft,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
-    if draft.name.as_str().starts_with(DELETED) {
-        let detail =
-            format!("a run's name cannot begin with {DELETED}, as those of deleted runs do");
-        return Err(DbError::Conflict(detail));
-    }
-    let created = sqlx::query(
-        "INSERT INTO runs (name, description, status, params, created_at, title, contact, links)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (name) DO NOTHING",
-    )
-    .bind(draft.name.as_str())
-    .bind(&draft.description)
-    .bind(RunStatus::Open.name())
-    .bind(to_json(&draft.params)?)
-    .bind(now.as_millisecond())
-    .bind(&draft.presentation.title)
-    .bind(&draft.presentation.contact)
-    .bind(to_json(&draft.presentation.links)?)
-    .execute(&mut *conn)
-    .await?;
-    if created.rows_affected() == 0 {
-        return Err(DbError::NameTaken(draft.name.to_string()));
-    }
-    let act = Act {
-        actor: &actor,
-        action: Action::CreateRun,
-        subject: draft.name.as_str(),
-        detail: &to_json(&draft.params)?,
-    };
-    operator_log::write(conn, act, now).await
 }
 
 pub(crate) async fn info(conn: &mut AnyConnection, run: &RunName) -> Result<RunInfo> {

@@ -10,7 +10,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::conditions::is_audit_token;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::users;
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact, transact_principals};
 use crate::db::sql::rows::{parse, time_text, time_text_opt, to_count};
 use crate::db::types::{Principal, TOKENS, TokenCounts, TokenDraft, TokenInfo};
 
@@ -24,18 +24,15 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<()> {
         let (user, actor) = (user.to_owned(), actor.to_owned());
-        self.write("tokens", move |conn| {
-            Box::pin(async move {
-                let user = users::id_of(conn, &user).await?;
-                enter(conn, user, &token, &actor, now).await.map(drop)
-            })
+        transact!(self, "tokens", |conn| {
+            let user = users::id_of(conn, &user).await?;
+            enter(conn, user, &token, &actor, now).await.map(drop)
         })
-        .await
     }
 
     /// The tokens of a user, as [`tokens_of`](Self::tokens_of) gives them.
     pub async fn tokens(&self, user: &str) -> Result<Vec<TokenInfo>> {
-        read!(self.readers, "tokens", |conn| async {
+        read!(self, "tokens", |conn| async {
             let user = users::id_of(conn, user).await?;
             of_user(conn, user).await
         })
@@ -44,12 +41,12 @@ impl Ledger {
     /// The tokens of a user by number, valid ones first and of these the newest, then revoked ones:
     /// twice as many as may be valid at most.
     pub async fn tokens_of(&self, user: UserId) -> Result<Vec<TokenInfo>> {
-        read!(self.readers, "tokens", |conn| of_user(conn, user.0))
+        read!(self, "tokens", |conn| of_user(conn, user.0))
     }
 
     /// One token of a user, also a revoked one.
     pub async fn token(&self, user: UserId, token: i64) -> Result<Option<TokenInfo>> {
-        read!(self.readers, "tokens", |conn| async {
+        read!(self, "tokens", |conn| async {
             let row: Option<TokenRow> = sqlx::query_as(
                 "SELECT t.id, u.name, t.machine, t.scopes, t.created_at, t.revoked_at
                  FROM tokens t JOIN users u ON u.id = t.user_id WHERE t.id = $1 AND t.user_id = $2",
@@ -64,7 +61,7 @@ impl Ledger {
 
     /// How many tokens of a user are valid, and how many were made after a moment.
     pub async fn token_counts(&self, user: UserId, since: Timestamp) -> Result<TokenCounts> {
-        read!(self.readers, "tokens", |conn| async {
+        read!(self, "tokens", |conn| async {
             let (valid, made): (i64, i64) = sqlx::query_as(
                 "SELECT (SELECT count(*) FROM tokens WHERE user_id = $1 AND revoked_at IS NULL),
                    (SELECT count(*) FROM tokens WHERE user_id = $1 AND created_at > $2)",
@@ -93,13 +90,10 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<i64> {
         let by = by.clone();
-        self.write("tokens", move |conn| {
-            Box::pin(async move {
-                must_be_good(conn, &by).await?;
-                enter(conn, by.user.0, &token, &by.name, now).await
-            })
+        transact!(self, "tokens", |conn| {
+            must_be_good(conn, &by).await?;
+            enter(conn, by.user.0, &token, &by.name, now).await
         })
-        .await
     }
 
     /// Changes a token of the user of another token, or that one itself, for a new one; answers with
@@ -116,16 +110,10 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<i64> {
         let by = by.clone();
-        let changed = self
-            .write("tokens", move |conn| {
-                Box::pin(async move {
-                    must_be_good(conn, &by).await?;
-                    rotate(conn, old, new, by.name, now).await
-                })
-            })
-            .await;
-        self.principals.invalidate();
-        changed
+        transact_principals!(self, "tokens", |conn| {
+            must_be_good(conn, &by).await?;
+            rotate(conn, old, new, by.name, now).await
+        })
     }
 
     /// Revokes a token and gives its user another; answers with its number.
@@ -137,39 +125,25 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<i64> {
         let actor = actor.to_owned();
-        let issued = self
-            .write("tokens", move |conn| {
-                Box::pin(rotate(conn, old, new, actor, now))
-            })
-            .await;
-        self.principals.invalidate();
-        issued
+        transact_principals!(self, "tokens", |conn| rotate(conn, old, new, actor, now)
+            .await)
     }
 
     pub async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
         let actor = actor.to_owned();
-        let revoked = self
-            .write("tokens", move |conn| {
-                Box::pin(revoke(conn, token, actor, now))
-            })
-            .await;
-        self.principals.invalidate();
-        revoked
+        transact_principals!(self, "tokens", |conn| revoke(conn, token, actor, now).await)
     }
 
     /// Notes that a token is used now.
     pub async fn note_use(&self, token: i64, now: Timestamp) -> Result<()> {
-        self.write("tokens", move |conn| {
-            Box::pin(async move {
-                sqlx::query("UPDATE tokens SET used_at = $2 WHERE id = $1")
-                    .bind(token)
-                    .bind(now.as_millisecond())
-                    .execute(conn)
-                    .await?;
-                Ok(())
-            })
+        transact!(self, "tokens", |conn| {
+            sqlx::query("UPDATE tokens SET used_at = $2 WHERE id = $1")
+                .bind(token)
+                .bind(now.as_millisecond())
+                .execute(conn)
+                .await?;
+            Ok(())
         })
-        .await
     }
 }
 

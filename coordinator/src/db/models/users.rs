@@ -9,7 +9,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::conditions::quarantined;
 use crate::db::models::operator_log::{self, Act, Action, Subject};
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact_principals};
 use crate::db::sql::rows::{time_text, time_text_opt, to_count};
 use crate::db::types::{DELETED, Standing, UserChange, UserInfo};
 
@@ -27,40 +27,59 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<()> {
         let (user, actor) = (user.to_owned(), actor.to_owned());
-        let changed = self
-            .write("users", move |conn| {
-                Box::pin(async move {
-                    let id = id_of(conn, &user).await?;
-                    if let Some(standing) = change.standing {
-                        set_standing(conn, (id, &user), standing, &actor, now).await?;
-                    }
-                    if let Some(name) = change.name {
-                        rename(conn, id, name, &actor, now).await?;
-                    }
-                    Ok(())
-                })
-            })
-            .await;
-        self.principals.invalidate();
-        changed
+        transact_principals!(self, "users", |conn| {
+            let id = id_of(conn, &user).await?;
+            if let Some(standing) = change.standing {
+                set_standing(conn, (id, &user), standing, &actor, now).await?;
+            }
+            if let Some(name) = change.name {
+                rename(conn, id, name, &actor, now).await?;
+            }
+            Ok(())
+        })
     }
 
     /// Deletes a user; answers with the number. Games, chunks and credit stay under a name made of the
     /// number; name, tokens and workers are gone, also from the operator log.
     pub async fn delete_user(&self, user: &str, actor: &str, now: Timestamp) -> Result<UserId> {
         let (user, actor) = (user.to_owned(), actor.to_owned());
-        let deleted = self
-            .write("users", move |conn| {
-                Box::pin(delete(conn, user, actor, now))
-            })
-            .await;
-        self.principals.invalidate();
-        deleted
+        transact_principals!(self, "users", |conn| delete(conn, user, actor, now).await)
     }
 
     /// All users, by name.
     pub async fn users(&self) -> Result<Vec<UserInfo>> {
-        read!(self.readers, "users", |conn| list(conn))
+        read!(self, "users", |conn| async {
+            let rows: Vec<UserRow> = sqlx::query_as(concat!(
+                "SELECT u.name, u.created_at, CAST(u.blocked AS BIGINT) AS blocked,
+                   ",
+                quarantined!("u.id"),
+                " AS quarantined,
+                   (SELECT count(*) FROM tokens WHERE user_id = u.id AND revoked_at IS NULL) AS tokens,
+                   (SELECT CAST(coalesce(sum(games), 0) AS BIGINT) FROM credits WHERE user_id = u.id) AS games,
+                   (SELECT CAST(coalesce(sum(positions), 0) AS BIGINT) FROM credits WHERE user_id = u.id)
+                     AS positions,
+                   (SELECT CAST(coalesce(sum(audits), 0) AS BIGINT) FROM credits WHERE user_id = u.id) AS audits,
+                   (SELECT max(last_seen) FROM workers WHERE user_id = u.id) AS last_seen,
+                   (SELECT max(used_at) FROM tokens WHERE user_id = u.id) AS used_at
+                 FROM users u ORDER BY u.name",
+            ))
+            .fetch_all(conn)
+            .await?;
+            let info = |row: UserRow| {
+                Ok(UserInfo {
+                    name: row.name,
+                    created_at: time_text(row.created_at)?,
+                    blocked: row.blocked != 0,
+                    quarantined: row.quarantined != 0,
+                    tokens: to_count(row.tokens),
+                    games: to_count(row.games),
+                    positions: to_count(row.positions),
+                    audits: to_count(row.audits),
+                    last_seen: time_text_opt(row.last_seen.max(row.used_at))?,
+                })
+            };
+            rows.into_iter().map(info).collect()
+        })
     }
 }
 
@@ -239,37 +258,4 @@ struct UserRow {
     audits: i64,
     last_seen: Option<i64>,
     used_at: Option<i64>,
-}
-
-async fn list(conn: &mut AnyConnection) -> Result<Vec<UserInfo>> {
-    let rows: Vec<UserRow> = sqlx::query_as(concat!(
-        "SELECT u.name, u.created_at, CAST(u.blocked AS BIGINT) AS blocked,
-           ",
-        quarantined!("u.id"),
-        " AS quarantined,
-           (SELECT count(*) FROM tokens WHERE user_id = u.id AND revoked_at IS NULL) AS tokens,
-           (SELECT CAST(coalesce(sum(games), 0) AS BIGINT) FROM credits WHERE user_id = u.id) AS games,
-           (SELECT CAST(coalesce(sum(positions), 0) AS BIGINT) FROM credits WHERE user_id = u.id)
-             AS positions,
-           (SELECT CAST(coalesce(sum(audits), 0) AS BIGINT) FROM credits WHERE user_id = u.id) AS audits,
-           (SELECT max(last_seen) FROM workers WHERE user_id = u.id) AS last_seen,
-           (SELECT max(used_at) FROM tokens WHERE user_id = u.id) AS used_at
-         FROM users u ORDER BY u.name",
-    ))
-    .fetch_all(conn)
-    .await?;
-    let info = |row: UserRow| {
-        Ok(UserInfo {
-            name: row.name,
-            created_at: time_text(row.created_at)?,
-            blocked: row.blocked != 0,
-            quarantined: row.quarantined != 0,
-            tokens: to_count(row.tokens),
-            games: to_count(row.games),
-            positions: to_count(row.positions),
-            audits: to_count(row.audits),
-            last_seen: time_text_opt(row.last_seen.max(row.used_at))?,
-        })
-    };
-    rows.into_iter().map(info).collect()
 }

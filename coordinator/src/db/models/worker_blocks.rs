@@ -8,20 +8,45 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::users;
-use crate::db::sql::ledger::Ledger;
+use crate::db::sql::ledger::{Ledger, transact_principals};
 use crate::db::sql::rows::time_text;
 
 impl Ledger {
-    /// Blocks a worker of a contributor: it gets no jobs, and the contributor is told why.
+    /// Blocks a worker of a contributor: it gets no jobs, and the contributor is told why. Of one that is blocked
+    /// already the reason changes.
     pub async fn block_worker(&self, user: &str, block: WorkerBlock, now: Timestamp) -> Result<()> {
         let user = user.to_owned();
-        let blocked = self
-            .write("worker_blocks", move |conn| {
-                Box::pin(self::block(conn, user, block, now))
-            })
-            .await;
-        self.principals.invalidate();
-        blocked
+        transact_principals!(self, "worker_blocks", |conn| {
+            let id = users::id_of(conn, &user).await?;
+            let known: i64 =
+                sqlx::query_scalar("SELECT count(*) FROM workers WHERE user_id = $1 AND name = $2")
+                    .bind(id)
+                    .bind(&block.worker)
+                    .fetch_one(&mut *conn)
+                    .await?;
+            if known == 0 {
+                return Err(unknown(&user, &block.worker));
+            }
+            sqlx::query(
+                "INSERT INTO worker_blocks (user_id, worker, reason, actor, at)
+                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT (user_id, worker) DO UPDATE
+                 SET reason = excluded.reason, actor = excluded.actor, at = excluded.at",
+            )
+            .bind(id)
+            .bind(&block.worker)
+            .bind(&block.reason)
+            .bind(&block.by)
+            .bind(now.as_millisecond())
+            .execute(&mut *conn)
+            .await?;
+            let act = Act {
+                actor: &block.by,
+                action: Action::BlockWorker,
+                subject: &user,
+                detail: &format!("worker {:?}: {}", block.worker, block.reason),
+            };
+            operator_log::write(conn, act, now).await
+        })
     }
 
     /// Ends a worker's block.
@@ -33,13 +58,26 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<()> {
         let (user, worker, actor) = (user.to_owned(), worker.to_owned(), actor.to_owned());
-        let ended = self
-            .write("worker_blocks", move |conn| {
-                Box::pin(unblock(conn, user, worker, actor, now))
-            })
-            .await;
-        self.principals.invalidate();
-        ended
+        transact_principals!(self, "worker_blocks", |conn| {
+            let id = users::id_of(conn, &user).await?;
+            let ended = sqlx::query("DELETE FROM worker_blocks WHERE user_id = $1 AND worker = $2")
+                .bind(id)
+                .bind(&worker)
+                .execute(&mut *conn)
+                .await?;
+            if ended.rows_affected() == 0 {
+                return Err(DbError::NotFound(format!(
+                    "block of the worker {worker:?} of {user}"
+                )));
+            }
+            let act = Act {
+                actor: &actor,
+                action: Action::UnblockWorker,
+                subject: &user,
+                detail: &format!("worker {worker:?}"),
+            };
+            operator_log::write(conn, act, now).await
+        })
     }
 }
 
@@ -68,72 +106,6 @@ pub(crate) async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<W
         })
     };
     rows.into_iter().map(block).collect()
-}
-
-/// Blocks a worker that the contributor has; of one that is blocked already the reason changes.
-async fn block(
-    conn: &mut AnyConnection,
-    user: String,
-    block: WorkerBlock,
-    now: Timestamp,
-) -> Result<()> {
-    let id = users::id_of(conn, &user).await?;
-    let known: i64 =
-        sqlx::query_scalar("SELECT count(*) FROM workers WHERE user_id = $1 AND name = $2")
-            .bind(id)
-            .bind(&block.worker)
-            .fetch_one(&mut *conn)
-            .await?;
-    if known == 0 {
-        return Err(unknown(&user, &block.worker));
-    }
-    sqlx::query(
-        "INSERT INTO worker_blocks (user_id, worker, reason, actor, at)
-         VALUES ($1, $2, $3, $4, $5) ON CONFLICT (user_id, worker) DO UPDATE
-         SET reason = excluded.reason, actor = excluded.actor, at = excluded.at",
-    )
-    .bind(id)
-    .bind(&block.worker)
-    .bind(&block.reason)
-    .bind(&block.by)
-    .bind(now.as_millisecond())
-    .execute(&mut *conn)
-    .await?;
-    let act = Act {
-        actor: &block.by,
-        action: Action::BlockWorker,
-        subject: &user,
-        detail: &format!("worker {:?}: {}", block.worker, block.reason),
-    };
-    operator_log::write(conn, act, now).await
-}
-
-/// Ends a worker's block.
-async fn unblock(
-    conn: &mut AnyConnection,
-    user: String,
-    worker: String,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
-    let id = users::id_of(conn, &user).await?;
-    let ended = sqlx::query("DELETE FROM worker_blocks WHERE user_id = $1 AND worker = $2")
-        .bind(id)
-        .bind(&worker)
-        .execute(&mut *conn)
-        .await?;
-    if ended.rows_affected() == 0 {
-        return Err(DbError::NotFound(format!(
-            "block of the worker {worker:?} of {user}"
-        )));
-    }
-    let act = Act {
-        actor: &actor,
-        action: Action::UnblockWorker,
-        subject: &user,
-        detail: &format!("worker {worker:?}"),
-    };
-    operator_log::write(conn, act, now).await
 }
 
 fn unknown(user: &str, worker: &str) -> DbError {

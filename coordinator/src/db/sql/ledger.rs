@@ -77,10 +77,13 @@ impl Ledger {
 /// Lost connections that one read may meet: each connection of the pool once.
 pub(crate) const LOST: usize = 9;
 
-/// Reads: `read!(self.readers, "part", |conn| work(conn))`. Metrics name the part. A connection that turns out to be
+/// Reads: `read!(self, "part", |conn| work(conn))`. Metrics name the part. A connection that turns out to be
 /// lost is thrown away and the work begins again on the next one, so it is no closure that takes what it needs; a
 /// connection that takes too long is thrown away.
 macro_rules! read {
+    ($ledger:ident, $part:expr, |$conn:ident| $work:expr) => {
+        $crate::db::sql::ledger::read!($ledger.readers, $part, |$conn| $work)
+    };
     ($readers:expr, $part:expr, |$conn:ident| $work:expr) => {{
         let readers = &$readers;
         let read = async {
@@ -107,4 +110,22 @@ macro_rules! read {
     }};
 }
 
-pub(crate) use read;
+/// Writes: `transact!(self, "part", |conn| work(conn).await)`, or a block in place of the call, which takes what it needs.
+macro_rules! transact {
+    ($ledger:ident, $part:expr, |$conn:ident| $work:expr) => {
+        $ledger
+            .write($part, move |$conn| Box::pin(async move { $work }))
+            .await
+    };
+}
+
+/// The same for what changes whose tokens are good: principals are read anew afterwards, also if it fails.
+macro_rules! transact_principals {
+    ($ledger:ident, $part:expr, |$conn:ident| $work:expr) => {{
+        let done = $crate::db::sql::ledger::transact!($ledger, $part, |$conn| $work);
+        $ledger.principals.invalidate();
+        done
+    }};
+}
+
+pub(crate) use {read, transact, transact_principals};

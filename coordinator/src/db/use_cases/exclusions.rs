@@ -18,7 +18,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::{credits, puzzles, runs, spans, tallies};
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact_principals};
 use crate::db::sql::rows::{hash, parse, time_text};
 use crate::db::sql::statement::Statement;
 use crate::db::types::{ChunkStatus, ExclusionEffects, ExclusionOrder};
@@ -32,18 +32,41 @@ impl Ledger {
         order: ExclusionOrder,
         now: Timestamp,
     ) -> Result<ExclusionEffects> {
-        let held = self
-            .write("holds", move |conn| {
-                Box::pin(hold_chunk(conn, chunk, order, now))
-            })
-            .await;
-        self.principals.invalidate();
-        held
+        transact_principals!(self, "holds", |conn| hold_chunk(conn, chunk, order, now)
+            .await)
     }
 
     /// Holds of a run after the cursor, in order.
     pub async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
-        read!(self.readers, "holds", |conn| page(conn, run, after, limit))
+        read!(self, "holds", |conn| async {
+            let rows: Vec<HoldRecord> = sqlx::query_as(
+                "SELECT h.id, c.hash, h.chunk, h.held, h.reason, h.at FROM holds h
+                 JOIN chunks c ON c.sequence = h.chunk
+                 WHERE h.run_id = $1 AND h.id > $2 ORDER BY h.id LIMIT $3",
+            )
+            .bind(runs::id_of(conn, run).await?)
+            .bind(after)
+            .bind(i64::from(limit) + 1)
+            .fetch_all(conn)
+            .await?;
+            let more = rows.len() > limit as usize;
+            let holds: Vec<HoldRow> = rows
+                .into_iter()
+                .take(limit as usize)
+                .map(|row| {
+                    Ok(HoldRow {
+                        sequence: row.id,
+                        chunk: hash(&row.hash)?,
+                        chunk_sequence: row.chunk,
+                        held: row.held != 0,
+                        reason: row.reason,
+                        at: time_text(row.at)?,
+                    })
+                })
+                .collect::<Result<_>>()?;
+            let next = holds.last().map_or(after, |hold| hold.sequence);
+            Ok(HoldPage { holds, next, more })
+        })
     }
 }
 
@@ -251,36 +274,6 @@ struct HoldRecord {
     held: i64,
     reason: String,
     at: i64,
-}
-
-async fn page(conn: &mut AnyConnection, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
-    let rows: Vec<HoldRecord> = sqlx::query_as(
-        "SELECT h.id, c.hash, h.chunk, h.held, h.reason, h.at FROM holds h
-         JOIN chunks c ON c.sequence = h.chunk
-         WHERE h.run_id = $1 AND h.id > $2 ORDER BY h.id LIMIT $3",
-    )
-    .bind(runs::id_of(conn, run).await?)
-    .bind(after)
-    .bind(i64::from(limit) + 1)
-    .fetch_all(conn)
-    .await?;
-    let more = rows.len() > limit as usize;
-    let holds: Vec<HoldRow> = rows
-        .into_iter()
-        .take(limit as usize)
-        .map(|row| {
-            Ok(HoldRow {
-                sequence: row.id,
-                chunk: hash(&row.hash)?,
-                chunk_sequence: row.chunk,
-                held: row.held != 0,
-                reason: row.reason,
-                at: time_text(row.at)?,
-            })
-        })
-        .collect::<Result<_>>()?;
-    let next = holds.last().map_or(after, |hold| hold.sequence);
-    Ok(HoldPage { holds, next, more })
 }
 
 /// An operator's order on one chunk.

@@ -15,7 +15,7 @@ use crate::db::models::matches::{Match, open_next_gate, verdict};
 use crate::db::models::pairs::{self, Completed};
 use crate::db::models::runs::Run;
 use crate::db::models::{chunks, matches, networks, runs, tallies};
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{count, hash, unreadable};
 use crate::db::types::ExclusionEffects;
 use crate::db::use_cases::gate_audits;
@@ -23,15 +23,25 @@ use crate::db::use_cases::gate_audits;
 impl Ledger {
     /// Ends a gate whose end has waited for audits and waits no more, if there is one.
     pub async fn settle_waiting_gate(&self, now: Timestamp) -> Result<ExclusionEffects> {
-        match read!(self.readers, "match_results", |conn| decided_gate(
-            conn, now
-        ))? {
-            Some(gate) => {
-                self.write("match_results", move |conn| {
-                    Box::pin(settle_gate(conn, gate, now))
-                })
-                .await
+        let decided = read!(self, "match_results", |conn| async {
+            let open: Vec<i64> = sqlx::query_scalar(
+                "SELECT m.id FROM matches m
+                 JOIN runs r ON r.id = m.run_id AND r.archived_at IS NULL AND r.deleted_at IS NULL
+                 WHERE m.status = 'open' AND m.purpose = 'gate' ORDER BY m.id",
+            )
+            .fetch_all(&mut *conn)
+            .await?;
+            for id in open {
+                let m = matches::load(conn, MatchId(id)).await?;
+                if end_of(conn, &m, 0, now).await?.is_some() {
+                    return Ok(Some(id));
+                }
             }
+            Ok(None)
+        })?;
+        match decided {
+            Some(gate) => transact!(self, "match_results", |conn| settle_gate(conn, gate, now)
+                .await),
             None => Ok(ExclusionEffects::default()),
         }
     }
@@ -108,24 +118,6 @@ async fn settle_gate(
     runs::make_stale(conn, run).await?;
     let stale = runs::name_of(conn, run).await?.into_iter().collect();
     Ok(ExclusionEffects { stale, events })
-}
-
-/// An open gate whose pairs decide it, and that waits for no audit.
-async fn decided_gate(conn: &mut AnyConnection, now: Timestamp) -> Result<Option<i64>> {
-    let open: Vec<i64> = sqlx::query_scalar(
-        "SELECT m.id FROM matches m
-         JOIN runs r ON r.id = m.run_id AND r.archived_at IS NULL AND r.deleted_at IS NULL
-         WHERE m.status = 'open' AND m.purpose = 'gate' ORDER BY m.id",
-    )
-    .fetch_all(&mut *conn)
-    .await?;
-    for id in open {
-        let m = matches::load(conn, MatchId(id)).await?;
-        if end_of(conn, &m, 0, now).await?.is_some() {
-            return Ok(Some(id));
-        }
-    }
-    Ok(None)
 }
 
 /// Keeps the tally of an open match, and ends the match if its pairs from `first` on do. The match's new state is told.

@@ -9,7 +9,7 @@ use sqlx_macros::FromRow;
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::Action;
 use crate::db::models::{tokens, users};
-use crate::db::sql::ledger::Ledger;
+use crate::db::sql::ledger::{Ledger, transact};
 use crate::db::types::UserDraft;
 use crate::tokens::TokenHash;
 
@@ -23,10 +23,7 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<UserId> {
         let actor = actor.to_owned();
-        self.write("users", move |conn| {
-            Box::pin(create(conn, user, actor, now))
-        })
-        .await
+        transact!(self, "users", |conn| create(conn, user, actor, now).await)
     }
 
     /// Creates a user with a first token by an invitation, which then has a use less.
@@ -36,10 +33,40 @@ impl Ledger {
         invitation: TokenHash,
         now: Timestamp,
     ) -> Result<UserId> {
-        self.write("invitations", move |conn| {
-            Box::pin(redeem(conn, user, invitation, now))
+        transact!(self, "invitations", |conn| {
+            let terms: Option<Terms> = sqlx::query_as(
+                "SELECT i.id, i.uses, i.expires_at, i.revoked_at,
+                   (SELECT count(*) FROM invitation_uses u WHERE u.invitation_id = i.id) AS used
+                 FROM invitations i WHERE i.hash = $1",
+            )
+            .bind(&invitation.0[..])
+            .fetch_optional(&mut *conn)
+            .await?;
+            let terms = terms.ok_or(DbError::Invitation("is not known here"))?;
+            if terms.revoked_at.is_some() {
+                return Err(DbError::Invitation("was revoked"));
+            }
+            if terms
+                .expires_at
+                .is_some_and(|at| at <= now.as_millisecond())
+            {
+                return Err(DbError::Invitation("has expired"));
+            }
+            if terms.used >= terms.uses {
+                return Err(DbError::Invitation("was used as often as it can be"));
+            }
+            let actor = user.name.clone();
+            let user = create(conn, user, actor, now).await?;
+            sqlx::query(
+                "INSERT INTO invitation_uses (invitation_id, user_id, used_at) VALUES ($1, $2, $3)",
+            )
+            .bind(terms.id)
+            .bind(user.0)
+            .bind(now.as_millisecond())
+            .execute(conn)
+            .await?;
+            Ok(user)
         })
-        .await
     }
 }
 
@@ -76,45 +103,4 @@ struct Terms {
     used: i64,
     expires_at: Option<i64>,
     revoked_at: Option<i64>,
-}
-
-/// Creates a user by an invitation.
-async fn redeem(
-    conn: &mut AnyConnection,
-    user: UserDraft,
-    invitation: TokenHash,
-    now: Timestamp,
-) -> Result<UserId> {
-    let terms: Option<Terms> = sqlx::query_as(
-        "SELECT i.id, i.uses, i.expires_at, i.revoked_at,
-           (SELECT count(*) FROM invitation_uses u WHERE u.invitation_id = i.id) AS used
-         FROM invitations i WHERE i.hash = $1",
-    )
-    .bind(&invitation.0[..])
-    .fetch_optional(&mut *conn)
-    .await?;
-    let terms = terms.ok_or(DbError::Invitation("is not known here"))?;
-    if terms.revoked_at.is_some() {
-        return Err(DbError::Invitation("was revoked"));
-    }
-    if terms
-        .expires_at
-        .is_some_and(|at| at <= now.as_millisecond())
-    {
-        return Err(DbError::Invitation("has expired"));
-    }
-    if terms.used >= terms.uses {
-        return Err(DbError::Invitation("was used as often as it can be"));
-    }
-    let actor = user.name.clone();
-    let user = create(conn, user, actor, now).await?;
-    sqlx::query(
-        "INSERT INTO invitation_uses (invitation_id, user_id, used_at) VALUES ($1, $2, $3)",
-    )
-    .bind(terms.id)
-    .bind(user.0)
-    .bind(now.as_millisecond())
-    .execute(conn)
-    .await?;
-    Ok(user)
 }

@@ -10,7 +10,7 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{matches, networks};
-use crate::db::sql::ledger::Ledger;
+use crate::db::sql::ledger::{Ledger, transact};
 use crate::db::sql::rows::parse;
 use crate::db::types::Rejection;
 use crate::db::use_cases::match_results;
@@ -25,43 +25,32 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Vec<Event>> {
         let run = run.clone();
-        self.write("rejections", move |conn| {
-            Box::pin(reject(conn, run, rejection, now))
+        transact!(self, "rejections", |conn| {
+            let run = runs::load(conn, &run).await?;
+            let Rejection {
+                number,
+                reason,
+                actor,
+            } = rejection;
+            let gate = gate_of_candidate(conn, &run, number).await?;
+            networks::set_status(conn, run.id, number, NetworkStatus::Rejected).await?;
+            let mut events = Vec::new();
+            if let Some(id) = gate {
+                let m = matches::load(conn, id).await?;
+                events.push(match_results::reject(conn, &run, m, &reason, now).await?);
+            }
+            let detail = format!("network {number}: {reason}");
+            let act = Act {
+                actor: &actor,
+                action: Action::RejectNetwork,
+                subject: run.name.as_str(),
+                detail: &detail,
+            };
+            operator_log::write_about(conn, act, Subject::Rejected(number), now).await?;
+            matches::open_next_gate(conn, &run, now).await?;
+            Ok(events)
         })
-        .await
     }
-}
-
-/// Rejects a candidate; its gate match ends if it is open, and the next candidate's begins.
-async fn reject(
-    conn: &mut AnyConnection,
-    run: RunName,
-    rejection: Rejection,
-    now: Timestamp,
-) -> Result<Vec<Event>> {
-    let run = runs::load(conn, &run).await?;
-    let Rejection {
-        number,
-        reason,
-        actor,
-    } = rejection;
-    let gate = gate_of_candidate(conn, &run, number).await?;
-    networks::set_status(conn, run.id, number, NetworkStatus::Rejected).await?;
-    let mut events = Vec::new();
-    if let Some(id) = gate {
-        let m = matches::load(conn, id).await?;
-        events.push(match_results::reject(conn, &run, m, &reason, now).await?);
-    }
-    let detail = format!("network {number}: {reason}");
-    let act = Act {
-        actor: &actor,
-        action: Action::RejectNetwork,
-        subject: run.name.as_str(),
-        detail: &detail,
-    };
-    operator_log::write_about(conn, act, Subject::Rejected(number), now).await?;
-    matches::open_next_gate(conn, &run, now).await?;
-    Ok(events)
 }
 
 /// The gate match of a network that may be rejected, none if it waits for one.

@@ -10,7 +10,7 @@ use crate::db::error::Result;
 use crate::db::models::conditions::best_since;
 use crate::db::models::operator_log::{self, Act, Action, Subject};
 use crate::db::models::{networks, runs};
-use crate::db::sql::ledger::Ledger;
+use crate::db::sql::ledger::{Ledger, transact};
 use crate::db::sql::rows::network;
 use crate::db::types::Rollback;
 
@@ -24,54 +24,42 @@ impl Ledger {
         now: Timestamp,
     ) -> Result<Vec<Event>> {
         let run = run.clone();
-        self.write("rollback", move |conn| {
-            Box::pin(roll_back(conn, run, rollback, now))
+        transact!(self, "rollback", |conn| {
+            let run = runs::load(conn, &run).await?;
+            let Rollback {
+                from,
+                to,
+                reason,
+                actor,
+            } = rollback;
+            let line = promoted(conn, run.id).await?;
+            let target = line.iter().position(|number| *number == to);
+            let (Some(target), Some(last)) = (target, line.last()) else {
+                return Ok(Vec::new());
+            };
+            if run.best != Some(from) || *last != from || to == from {
+                return Ok(Vec::new());
+            }
+            for number in &line[target + 1..] {
+                networks::set_status(conn, run.id, *number, NetworkStatus::Demoted).await?;
+            }
+            let hash = networks::reference(conn, run.id, to).await?.hash;
+            networks::make_best(conn, &run, to, hash).await?;
+            let detail = format!("best from network {from} to network {to}, {reason}");
+            let act = Act {
+                actor: &actor,
+                action: Action::RollBack,
+                subject: run.name.as_str(),
+                detail: &detail,
+            };
+            operator_log::write_about(conn, act, Subject::Moved { from, to }, now).await?;
+            Ok(vec![Event::Rollback {
+                run: run.name.clone(),
+                number: to,
+                hash,
+            }])
         })
-        .await
     }
-}
-
-/// Demotes what was promoted after a network and makes that best, if best is still what it was taken
-/// for.
-async fn roll_back(
-    conn: &mut AnyConnection,
-    run: RunName,
-    rollback: Rollback,
-    now: Timestamp,
-) -> Result<Vec<Event>> {
-    let run = runs::load(conn, &run).await?;
-    let Rollback {
-        from,
-        to,
-        reason,
-        actor,
-    } = rollback;
-    let line = promoted(conn, run.id).await?;
-    let target = line.iter().position(|number| *number == to);
-    let (Some(target), Some(last)) = (target, line.last()) else {
-        return Ok(Vec::new());
-    };
-    if run.best != Some(from) || *last != from || to == from {
-        return Ok(Vec::new());
-    }
-    for number in &line[target + 1..] {
-        networks::set_status(conn, run.id, *number, NetworkStatus::Demoted).await?;
-    }
-    let hash = networks::reference(conn, run.id, to).await?.hash;
-    networks::make_best(conn, &run, to, hash).await?;
-    let detail = format!("best from network {from} to network {to}, {reason}");
-    let act = Act {
-        actor: &actor,
-        action: Action::RollBack,
-        subject: run.name.as_str(),
-        detail: &detail,
-    };
-    operator_log::write_about(conn, act, Subject::Moved { from, to }, now).await?;
-    Ok(vec![Event::Rollback {
-        run: run.name.clone(),
-        number: to,
-        hash,
-    }])
 }
 
 /// The networks that were best and were not demoted since, in the order in which they became it.

@@ -19,7 +19,7 @@ const HELD: i64 = 20;
 impl Ledger {
     /// What audits have shown of a contributor.
     pub async fn trust(&self, user: &str) -> Result<TrustInfo> {
-        read!(self.readers, "standings", |conn| async {
+        read!(self, "standings", |conn| async {
             let user = UserId(users::id_of(conn, user).await?);
             of(conn, user).await
         })
@@ -28,40 +28,32 @@ impl Ledger {
     /// The same of all who have sent something, with who stands out and how many games did not come:
     /// those with held chunks first, then those who drift, then those who failed audits.
     pub async fn suspects(&self, limit: u32, now: Timestamp) -> Result<Vec<ContributorTrust>> {
-        read!(self.readers, "standings", |conn| worst(conn, limit, now))
+        read!(self, "standings", |conn| async {
+            let users: Vec<i64> = sqlx::query_scalar(
+                "SELECT u.id FROM users u LEFT JOIN track_records t ON t.user_id = u.id
+                 WHERE EXISTS (SELECT 1 FROM chunks c WHERE c.user_id = u.id)
+                   OR EXISTS (SELECT 1 FROM quarantines q WHERE q.user_id = u.id)
+                 ORDER BY (SELECT count(*) FROM chunks c WHERE c.user_id = u.id AND c.held <> 0) DESC,
+                   (SELECT count(*) FROM drift_findings d WHERE d.user_id = u.id) DESC,
+                   coalesce(t.failed, 0) DESC, lower(u.name)
+                 LIMIT $1",
+            )
+            .bind(i64::from(limit))
+            .fetch_all(&mut *conn)
+            .await?;
+            let mut found = Vec::with_capacity(users.len());
+            for user in users.into_iter().map(UserId) {
+                let given = unreturned_games::of(conn, user, now).await?;
+                found.push(ContributorTrust {
+                    trust: of(conn, user).await?,
+                    drift: drift::findings(conn, user).await?,
+                    training_games: given.came,
+                    missing_games: given.missing,
+                });
+            }
+            Ok(found)
+        })
     }
-}
-
-/// Contributors with what was found of them: those with held chunks first, then those who drift,
-/// then those who failed audits, then the rest by name.
-async fn worst(
-    conn: &mut AnyConnection,
-    limit: u32,
-    now: Timestamp,
-) -> Result<Vec<ContributorTrust>> {
-    let users: Vec<i64> = sqlx::query_scalar(
-        "SELECT u.id FROM users u LEFT JOIN track_records t ON t.user_id = u.id
-         WHERE EXISTS (SELECT 1 FROM chunks c WHERE c.user_id = u.id)
-           OR EXISTS (SELECT 1 FROM quarantines q WHERE q.user_id = u.id)
-         ORDER BY (SELECT count(*) FROM chunks c WHERE c.user_id = u.id AND c.held <> 0) DESC,
-           (SELECT count(*) FROM drift_findings d WHERE d.user_id = u.id) DESC,
-           coalesce(t.failed, 0) DESC, lower(u.name)
-         LIMIT $1",
-    )
-    .bind(i64::from(limit))
-    .fetch_all(&mut *conn)
-    .await?;
-    let mut found = Vec::with_capacity(users.len());
-    for user in users.into_iter().map(UserId) {
-        let given = unreturned_games::of(conn, user, now).await?;
-        found.push(ContributorTrust {
-            trust: of(conn, user).await?,
-            drift: drift::findings(conn, user).await?,
-            training_games: given.came,
-            missing_games: given.missing,
-        });
-    }
-    Ok(found)
 }
 
 #[derive(FromRow)]

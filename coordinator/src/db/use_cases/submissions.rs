@@ -13,7 +13,7 @@ use crate::db::models::networks::{after_promotions, by_hash, make_best};
 use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{anchors, exports, matches, users};
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{count, network, parse, seed_column, to_json};
 use crate::db::types::{AnchorDraft, CANDIDATES, ExportDraft, NetworkDraft};
 
@@ -21,7 +21,7 @@ impl Ledger {
     /// Refuses a network for which a run has no room, as too many of its candidates are not decided
     /// yet. There is room for one that the run has.
     pub async fn must_have_room(&self, run: &RunName, network: &ContentHash) -> Result<()> {
-        read!(self.readers, "networks", |conn| async {
+        read!(self, "networks", |conn| async {
             let run = runs::load(conn, run).await?;
             let known = existing(conn, run.id, network).await?.is_some();
             if known || run.params.gate == GateRule::None {
@@ -38,16 +38,30 @@ impl Ledger {
         network: NetworkDraft,
         now: Timestamp,
     ) -> Result<NetworkSubmitted> {
-        self.write("networks", move |conn| Box::pin(submit(conn, network, now)))
-            .await
+        transact!(self, "networks", |conn| submit(conn, network, now).await)
     }
 
     /// Enters a stored export of a network; another one in its place is a conflict.
-    pub async fn add_export(&self, export: ExportDraft, now: Timestamp) -> Result<ExportReceipt> {
-        self.write("exports", move |conn| {
-            Box::pin(add_export(conn, export, now))
+    pub async fn add_export(&self, draft: ExportDraft, now: Timestamp) -> Result<ExportReceipt> {
+        transact!(self, "exports", |conn| {
+            by_hash(conn, &draft.network).await?;
+            let present = exports::of_network(conn, &draft.network).await?;
+            let present = present.iter().find(|export| export.format == draft.format);
+            if let Some(present) = present {
+                if present.hash != draft.hash {
+                    let name = draft.format.name();
+                    let detail = format!("the network has another {name} export, {}", present.hash);
+                    return Err(DbError::Conflict(detail));
+                }
+            } else {
+                insert_export(conn, &draft, now).await?;
+            }
+            Ok(ExportReceipt {
+                format: draft.format,
+                hash: draft.hash,
+                duplicate: present.is_some(),
+            })
         })
-        .await
     }
 }
 
@@ -202,31 +216,6 @@ async fn insert(
     .execute(conn)
     .await?;
     network(number)
-}
-
-/// Enters an export. A network has one in each format, the first.
-async fn add_export(
-    conn: &mut AnyConnection,
-    draft: ExportDraft,
-    now: Timestamp,
-) -> Result<ExportReceipt> {
-    by_hash(conn, &draft.network).await?;
-    let present = exports::of_network(conn, &draft.network).await?;
-    let present = present.iter().find(|export| export.format == draft.format);
-    if let Some(present) = present {
-        if present.hash != draft.hash {
-            let name = draft.format.name();
-            let detail = format!("the network has another {name} export, {}", present.hash);
-            return Err(DbError::Conflict(detail));
-        }
-    } else {
-        insert_export(conn, &draft, now).await?;
-    }
-    Ok(ExportReceipt {
-        format: draft.format,
-        hash: draft.hash,
-        duplicate: present.is_some(),
-    })
 }
 
 async fn insert_export(

@@ -18,7 +18,7 @@ use crate::db::error::{DbError, GameRefusal, Result};
 use crate::db::models::accepted_chunk::AcceptedChunk;
 use crate::db::models::leases::JobRow;
 use crate::db::models::runs;
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{hash, job_bytes, network, parse, time_text, to_u32, unreadable};
 use crate::db::sql::statement::{LISTED, Statement, parts};
 use crate::db::types::{ChunkDraft, ChunkPlace, GameFact, GameFactDetail, GameFilter};
@@ -30,7 +30,7 @@ pub(crate) use openings::{next_unnamed, set_openings};
 impl Ledger {
     /// Games, newest first.
     pub async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>> {
-        read!(self.readers, "games", |conn| list(conn, &filter))
+        read!(self, "games", |conn| list(conn, &filter))
     }
 
     /// The newest chunk with games whose opening was not looked for, or the newest before one.
@@ -38,7 +38,7 @@ impl Ledger {
         &self,
         before: Option<ChunkPlace>,
     ) -> Result<Option<(ChunkPlace, ContentHash)>> {
-        read!(self.readers, "games", |conn| next_unnamed(conn, before))
+        read!(self, "games", |conn| next_unnamed(conn, before))
     }
 
     /// Enters the openings of a chunk's games, in their order, where they are missing.
@@ -47,14 +47,12 @@ impl Ledger {
         chunk: ChunkPlace,
         openings: Arc<[Option<Opening>]>,
     ) -> Result<()> {
-        self.write("openings", move |conn| {
-            Box::pin(set_openings(conn, chunk, openings))
-        })
-        .await
+        transact!(self, "openings", |conn| set_openings(conn, chunk, openings)
+            .await)
     }
 
     pub async fn game(&self, id: GameId) -> Result<GameInfo> {
-        read!(self.readers, "games", |conn| async {
+        read!(self, "games", |conn| async {
             let mut query = Statement::new(SELECT);
             query.push("WHERE g.id = ").bind(id.0)?;
             let row: Option<GameRow> = query.fetch_optional(conn).await?;
@@ -65,7 +63,26 @@ impl Ledger {
 
     /// The games before and after one, of its match or else of its run and kind.
     pub async fn games_beside(&self, game: &GameInfo) -> Result<[Option<GameId>; 2]> {
-        read!(self.readers, "games", |conn| beside(conn, game))
+        read!(self, "games", |conn| async {
+            let run = runs::id_of(conn, &game.run).await?;
+            let mut found = [None; 2];
+            for (place, (end, side)) in [("max", "<"), ("min", ">")].into_iter().enumerate() {
+                let mut query = Statement::new("SELECT ");
+                query.push(end).push("(g.id) FROM games g WHERE ");
+                match game.match_id {
+                    Some(id) => query.push("g.match_id = ").bind(id.0)?,
+                    None => {
+                        query.push("g.run_id = ").bind(run)?;
+                        query.push(" AND g.kind = ").bind(game.kind.name())?
+                    }
+                };
+                query.push(" AND g.id ").push(side).push(" ");
+                query.bind(game.id.0)?;
+                let id: Option<i64> = query.fetch_scalar(&mut *conn).await?;
+                found[place] = id.map(GameId);
+            }
+            Ok(found)
+        })
     }
 }
 
@@ -313,25 +330,3 @@ const SELECT: &str = "SELECT g.id, r.name AS run, g.kind, g.white, g.black, g.ma
        c.accepted_at
      FROM games g JOIN chunks c ON c.sequence = g.chunk JOIN runs r ON r.id = g.run_id
        JOIN users u ON u.id = c.user_id ";
-
-/// The games before and after one, of its match or else of its run and kind.
-async fn beside(conn: &mut AnyConnection, game: &GameInfo) -> Result<[Option<GameId>; 2]> {
-    let run = runs::id_of(conn, &game.run).await?;
-    let mut found = [None; 2];
-    for (place, (end, side)) in [("max", "<"), ("min", ">")].into_iter().enumerate() {
-        let mut query = Statement::new("SELECT ");
-        query.push(end).push("(g.id) FROM games g WHERE ");
-        match game.match_id {
-            Some(id) => query.push("g.match_id = ").bind(id.0)?,
-            None => {
-                query.push("g.run_id = ").bind(run)?;
-                query.push(" AND g.kind = ").bind(game.kind.name())?
-            }
-        };
-        query.push(" AND g.id ").push(side).push(" ");
-        query.bind(game.id.0)?;
-        let id: Option<i64> = query.fetch_scalar(&mut *conn).await?;
-        found[place] = id.map(GameId);
-    }
-    Ok(found)
-}
