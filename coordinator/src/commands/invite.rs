@@ -14,9 +14,16 @@ pub enum InviteCommand {
     /// Make an invitation. Its code is printed once and cannot be shown again.
     Create(CreateArgs),
     /// List invitations with what is left of them.
-    List(ListArgs),
+    List {
+        /// Print a JSON array.
+        #[arg(long)]
+        json: bool,
+    },
     /// Revoke an invitation by its number. Who registered with it stays.
-    Revoke(RevokeArgs),
+    Revoke {
+        /// The invitation's number, as `user invite list` shows it.
+        invitation: i64,
+    },
 }
 
 /// `user invite create`
@@ -36,21 +43,6 @@ pub struct CreateArgs {
     pub json: bool,
 }
 
-/// `user invite list`
-#[derive(Debug, Args)]
-pub struct ListArgs {
-    /// Print a JSON array.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `user invite revoke`
-#[derive(Debug, Args)]
-pub struct RevokeArgs {
-    /// The invitation's number, as `user invite list` shows it.
-    pub invitation: i64,
-}
-
 /// Does what the command says.
 ///
 /// # Errors
@@ -59,12 +51,11 @@ pub struct RevokeArgs {
 pub async fn run(db: &SharedDatabase, command: InviteCommand) -> anyhow::Result<()> {
     match command {
         InviteCommand::Create(args) => create(db, args).await,
-        InviteCommand::List(args) => list(db, &args).await,
-        InviteCommand::Revoke(args) => {
-            let number = args.invitation;
-            db.revoke_invitation(number, ACTOR, Timestamp::now())
+        InviteCommand::List { json } => list(db, json).await,
+        InviteCommand::Revoke { invitation } => {
+            db.revoke_invitation(invitation, ACTOR, Timestamp::now())
                 .await?;
-            say(&format!("Invitation {number} is revoked."))
+            say(&format!("Invitation {invitation} is revoked."))
         }
     }
 }
@@ -92,9 +83,9 @@ async fn create(db: &SharedDatabase, args: CreateArgs) -> anyhow::Result<()> {
     say(code)
 }
 
-async fn list(db: &SharedDatabase, args: &ListArgs) -> anyhow::Result<()> {
+async fn list(db: &SharedDatabase, json: bool) -> anyhow::Result<()> {
     let invitations = db.invitations().await?;
-    if args.json {
+    if json {
         return say_json(&invitations);
     }
     invitations.iter().try_for_each(|one| say(&line(one)))

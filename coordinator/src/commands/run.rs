@@ -27,9 +27,22 @@ pub enum RunCommand {
     /// Create a run. It waits for its first network, which a trainer submits.
     Create(CreateArgs),
     /// List the runs.
-    List(ListArgs),
+    List {
+        /// List archived runs as well.
+        #[arg(long)]
+        archived: bool,
+        /// Print a JSON array.
+        #[arg(long)]
+        json: bool,
+    },
     /// Show a run with its parameters as JSON, or its parameters as a file for `run set --params`.
-    Show(ShowArgs),
+    Show {
+        /// The run's name.
+        name: RunName,
+        /// Print the parameters alone, as `run create` and `run set` take them with --params.
+        #[arg(long)]
+        params: bool,
+    },
     /// Hand out no more jobs of a run. Chunks of earlier jobs are still taken.
     Pause(NameArgs),
     /// Hand out jobs of a run again.
@@ -40,16 +53,38 @@ pub enum RunCommand {
     Restore(NameArgs),
     /// Delete an archived run for good, with its games and networks. The files go with the next
     /// `storage sweep --remove`; contributors keep credit and trust.
-    Delete(DeleteArgs),
+    Delete {
+        /// The run's name.
+        name: RunName,
+        /// Do it: it cannot be undone.
+        #[arg(long)]
+        yes: bool,
+    },
     /// Change a run's title, description, contact, links, parameters, or which workers it serves. Jobs that are out keep
     /// what they were given.
     Set(SetArgs),
     /// Reject a candidate whatever its gate match says, for example because no worker can compute
     /// it. The next candidate's gate match begins.
-    Reject(RejectArgs),
+    Reject {
+        /// The run's name.
+        name: RunName,
+        /// The candidate's number.
+        number: u32,
+        /// Why; it is shown as the reason of the gate match.
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+    },
     /// Make an earlier best network best again, for example because games of a liar made the later ones. Networks that
     /// were promoted after it are demoted; candidates stay and are rejected one by one.
-    RollBack(RollBackArgs),
+    RollBack {
+        /// The run's name.
+        name: RunName,
+        /// The number of the network that is to be best again.
+        number: u32,
+        /// Why; it is kept in the operator log.
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+    },
     /// Say how strong an anchor is on a scale that others know, so that the run's ratings are
     /// counted from it.
     Anchor(run_anchor::AnchorArgs),
@@ -91,42 +126,11 @@ pub struct PresentationArgs {
     pub links: Option<Vec<Link>>,
 }
 
-/// `run delete`
-#[derive(Debug, Args)]
-pub struct DeleteArgs {
-    /// The run's name.
-    pub name: RunName,
-    /// Do it: it cannot be undone.
-    #[arg(long)]
-    pub yes: bool,
-}
-
-/// `run list`
-#[derive(Debug, Args)]
-pub struct ListArgs {
-    /// List archived runs as well.
-    #[arg(long)]
-    pub archived: bool,
-    /// Print a JSON array.
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// A run's name.
 #[derive(Debug, Args)]
 pub struct NameArgs {
     /// The run's name.
     pub name: RunName,
-}
-
-/// `run show`
-#[derive(Debug, Args)]
-pub struct ShowArgs {
-    /// The run's name.
-    pub name: RunName,
-    /// Print the parameters alone, as `run create` and `run set` take them with --params.
-    #[arg(long)]
-    pub params: bool,
 }
 
 /// `run set`
@@ -158,30 +162,6 @@ pub struct SetArgs {
     pub cut_off: Option<String>,
 }
 
-/// `run reject`
-#[derive(Debug, Args)]
-pub struct RejectArgs {
-    /// The run's name.
-    pub name: RunName,
-    /// The candidate's number.
-    pub number: u32,
-    /// Why; it is shown as the reason of the gate match.
-    #[arg(long, value_name = "TEXT")]
-    pub reason: String,
-}
-
-/// `run roll-back`
-#[derive(Debug, Args)]
-pub struct RollBackArgs {
-    /// The run's name.
-    pub name: RunName,
-    /// The number of the network that is to be best again.
-    pub number: u32,
-    /// Why; it is kept in the operator log.
-    #[arg(long, value_name = "TEXT")]
-    pub reason: String,
-}
-
 /// Does what the command says.
 ///
 /// # Errors
@@ -193,7 +173,7 @@ pub async fn run(settings: &Settings, command: RunCommand) -> anyhow::Result<()>
         _ => open_database(settings).await?,
     };
     closing(db, async |db| {
-        if !matches!(command, RunCommand::List(_) | RunCommand::Show(_)) {
+        if !matches!(command, RunCommand::List { .. } | RunCommand::Show { .. }) {
             refuse_moved(db).await?;
         }
         dispatch(settings, db, command).await
@@ -232,19 +212,27 @@ async fn dispatch(
             .await?;
             say(&format!("Run {name} is created."))
         }
-        RunCommand::List(args) => list(db, &args).await,
-        RunCommand::Show(args) if args.params => {
-            let text = db.run(&args.name).await?.params.to_text()?;
+        RunCommand::List { archived, json } => list(db, archived, json).await,
+        RunCommand::Show { name, params: true } => {
+            let text = db.run(&name).await?.params.to_text()?;
             say(text.trim_end())
         }
-        RunCommand::Show(args) => say_json(&db.run(&args.name).await?),
+        RunCommand::Show { name, .. } => say_json(&db.run(&name).await?),
         RunCommand::Pause(args) => set_status(db, &args.name, RunStatus::Paused).await,
         RunCommand::Open(args) => set_status(db, &args.name, RunStatus::Open).await,
         RunCommand::Archive(args) => archive(db, &args.name, true).await,
         RunCommand::Restore(args) => archive(db, &args.name, false).await,
-        RunCommand::Delete(args) => delete(db, &args).await,
-        RunCommand::Reject(args) => reject(db, &args).await,
-        RunCommand::RollBack(args) => roll_back(db, &args).await,
+        RunCommand::Delete { name, yes } => delete(db, &name, yes).await,
+        RunCommand::Reject {
+            name,
+            number,
+            reason,
+        } => reject(db, &name, number, &reason).await,
+        RunCommand::RollBack {
+            name,
+            number,
+            reason,
+        } => roll_back(db, &name, NetworkNumber(number), &reason).await,
         RunCommand::Anchor(args) => run_anchor::run(db, &args).await,
         RunCommand::Key(command) => run_key::run(settings, db, command).await,
         RunCommand::Set(args) => {
@@ -330,10 +318,10 @@ fn read_params(path: &Path) -> anyhow::Result<RunParams> {
         .with_context(|| format!("RK-0005: the parameters in {shown} are not valid"))
 }
 
-async fn list(db: &SharedDatabase, args: &ListArgs) -> anyhow::Result<()> {
+async fn list(db: &SharedDatabase, archived: bool, json: bool) -> anyhow::Result<()> {
     let mut runs = db.runs().await?;
-    runs.retain(|run| run.archived_at.is_none() || args.archived);
-    if args.json {
+    runs.retain(|run| run.archived_at.is_none() || archived);
+    if json {
         return say_json(&runs);
     }
     runs.iter().try_for_each(|run| say(&line(run)))
@@ -378,10 +366,9 @@ async fn archive(db: &SharedDatabase, name: &RunName, archived: bool) -> anyhow:
     })
 }
 
-async fn delete(db: &SharedDatabase, args: &DeleteArgs) -> anyhow::Result<()> {
-    let name = &args.name;
+async fn delete(db: &SharedDatabase, name: &RunName, yes: bool) -> anyhow::Result<()> {
     anyhow::ensure!(
-        args.yes,
+        yes,
         "RK-0223: run {name} would be deleted for good, with its games and networks; add --yes to do it"
     );
     db.delete_run(name, ACTOR, Timestamp::now()).await?;
@@ -391,23 +378,32 @@ async fn delete(db: &SharedDatabase, args: &DeleteArgs) -> anyhow::Result<()> {
     ))
 }
 
-async fn reject(db: &SharedDatabase, args: &RejectArgs) -> anyhow::Result<()> {
-    let reason = check_reason(&args.reason).map_err(anyhow::Error::msg)?;
+async fn reject(
+    db: &SharedDatabase,
+    name: &RunName,
+    number: u32,
+    reason: &str,
+) -> anyhow::Result<()> {
+    let reason = check_reason(reason).map_err(anyhow::Error::msg)?;
     let rejection = Rejection {
-        number: NetworkNumber(args.number),
+        number: NetworkNumber(number),
         reason: reason.to_owned(),
         actor: ACTOR.to_owned(),
     };
     let now = Timestamp::now();
-    let events = db.reject_network(&args.name, rejection, now).await?;
+    let events = db.reject_network(name, rejection, now).await?;
     db.announce(&events).await?;
-    refit(db, &args.name, now).await?;
-    say(&format!("Network {} is rejected.", args.number))
+    refit(db, name, now).await?;
+    say(&format!("Network {number} is rejected."))
 }
 
-async fn roll_back(db: &SharedDatabase, args: &RollBackArgs) -> anyhow::Result<()> {
-    let reason = check_reason(&args.reason).map_err(anyhow::Error::msg)?;
-    let (name, to) = (&args.name, NetworkNumber(args.number));
+async fn roll_back(
+    db: &SharedDatabase,
+    name: &RunName,
+    to: NetworkNumber,
+    reason: &str,
+) -> anyhow::Result<()> {
+    let reason = check_reason(reason).map_err(anyhow::Error::msg)?;
     let best = db.run(name).await?.best;
     let from = best.with_context(|| format!("run {name} has no network yet"))?;
     anyhow::ensure!(from != to, "network {to} is best already");

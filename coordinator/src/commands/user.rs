@@ -22,7 +22,11 @@ use crate::tokens::Token;
 #[derive(Debug, Subcommand)]
 pub enum UserCommand {
     /// List all users with what they have contributed and whether they are blocked or in quarantine.
-    List(ListArgs),
+    List {
+        /// Print a JSON array.
+        #[arg(long)]
+        json: bool,
+    },
     /// Create a user with a first token. The token is printed once and cannot be shown again.
     Create(CreateArgs),
     /// Give a user another token. It is printed once and cannot be shown again.
@@ -30,18 +34,37 @@ pub enum UserCommand {
     /// List a user's tokens, without their texts.
     Tokens(NameArgs),
     /// Revoke a token by its number.
-    Revoke(RevokeArgs),
+    Revoke {
+        /// The token's number, as `user tokens` shows it.
+        token: i64,
+    },
     /// Revoke a token and print a new one of the same name and scopes in its place.
-    Rotate(RotateArgs),
+    Rotate {
+        /// The user's name.
+        name: String,
+        /// The token's number, as `user tokens` shows it.
+        token: i64,
+    },
     /// Block a user: all requests with the user's tokens are refused.
     Block(NameArgs),
     /// End a user's block.
     Unblock(NameArgs),
     /// Give a user another name. Tokens stay valid.
-    Rename(RenameArgs),
+    Rename {
+        /// The user's name.
+        name: String,
+        /// The new name: 1 to 32 letters of one script, digits, `_` and `-`.
+        new: String,
+    },
     /// Delete a user for good: tokens are revoked; name, tokens' and workers' names are removed. The games
     /// stay, under a name made of the user's number.
-    Delete(DeleteArgs),
+    Delete {
+        /// The user's name.
+        name: String,
+        /// Do it: it cannot be undone.
+        #[arg(long)]
+        yes: bool,
+    },
     /// Make invitations, list them, revoke them.
     #[command(subcommand)]
     Invite(invite::InviteCommand),
@@ -50,15 +73,13 @@ pub enum UserCommand {
     /// End a user's quarantine: all held chunks count again.
     Clear(QuarantineArgs),
     /// Show a user's trust level, and the reasons.
-    Trust(TrustArgs),
-}
-
-/// `user list`
-#[derive(Debug, Args)]
-pub struct ListArgs {
-    /// Print a JSON array.
-    #[arg(long)]
-    pub json: bool,
+    Trust {
+        /// The user's name.
+        name: String,
+        /// Print a JSON object.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// `user create`, `user add-token`
@@ -84,25 +105,6 @@ pub struct NameArgs {
     pub name: String,
 }
 
-/// `user rename`
-#[derive(Debug, Args)]
-pub struct RenameArgs {
-    /// The user's name.
-    pub name: String,
-    /// The new name: 1 to 32 letters of one script, digits, `_` and `-`.
-    pub new: String,
-}
-
-/// `user delete`
-#[derive(Debug, Args)]
-pub struct DeleteArgs {
-    /// The user's name.
-    pub name: String,
-    /// Do it: it cannot be undone.
-    #[arg(long)]
-    pub yes: bool,
-}
-
 /// `user quarantine`, `user clear`
 #[derive(Debug, Args)]
 pub struct QuarantineArgs {
@@ -111,32 +113,6 @@ pub struct QuarantineArgs {
     /// Why; the user is told.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
-}
-
-/// `user trust`
-#[derive(Debug, Args)]
-pub struct TrustArgs {
-    /// The user's name.
-    pub name: String,
-    /// Print a JSON object.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `user revoke`
-#[derive(Debug, Args)]
-pub struct RevokeArgs {
-    /// The token's number, as `user tokens` shows it.
-    pub token: i64,
-}
-
-/// `user rotate`
-#[derive(Debug, Args)]
-pub struct RotateArgs {
-    /// The user's name.
-    pub name: String,
-    /// The token's number, as `user tokens` shows it.
-    pub token: i64,
 }
 
 /// What a token may do.
@@ -171,15 +147,15 @@ impl From<ScopeArg> for Scope {
 pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()> {
     let now = Timestamp::now();
     with_database(settings, async |db| match command {
-        UserCommand::List(args) => list(db, &args).await,
+        UserCommand::List { json } => list(db, json).await,
         UserCommand::Create(args) => create(db, &args, now).await,
         UserCommand::AddToken(args) => add_token(db, &args, now).await,
         UserCommand::Tokens(args) => tokens(db, &args.name).await,
-        UserCommand::Revoke(args) => {
-            db.revoke_token(args.token, ACTOR, now).await?;
-            say(&format!("Token {} is revoked.", args.token))
+        UserCommand::Revoke { token } => {
+            db.revoke_token(token, ACTOR, now).await?;
+            say(&format!("Token {token} is revoked."))
         }
-        UserCommand::Rotate(args) => rotate(db, &args, now).await,
+        UserCommand::Rotate { name, token } => rotate(db, &name, token, now).await,
         UserCommand::Invite(command) => invite::run(db, command).await,
         UserCommand::Block(args) => {
             db.change_user(
@@ -196,11 +172,11 @@ pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()
                 .await?;
             say(&format!("User {} is not blocked.", args.name))
         }
-        UserCommand::Rename(args) => rename(db, &args, now).await,
-        UserCommand::Delete(args) => delete(db, &args, now).await,
+        UserCommand::Rename { name, new } => rename(db, &name, &new, now).await,
+        UserCommand::Delete { name, yes } => delete(db, &name, yes, now).await,
         UserCommand::Quarantine(args) => hold(db, &args, ChunkStatus::Excluded, now).await,
         UserCommand::Clear(args) => hold(db, &args, ChunkStatus::Counted, now).await,
-        UserCommand::Trust(args) => trust(db, &args).await,
+        UserCommand::Trust { name, json } => trust(db, &name, json).await,
     })
     .await
 }
@@ -264,10 +240,10 @@ struct TrustReport {
     exposures: Vec<Exposure>,
 }
 
-async fn trust(db: &SharedDatabase, args: &TrustArgs) -> anyhow::Result<()> {
-    let trust = db.trust(&args.name).await?;
-    let exposures = db.exposures(&args.name).await?;
-    if args.json {
+async fn trust(db: &SharedDatabase, name: &str, json: bool) -> anyhow::Result<()> {
+    let trust = db.trust(name).await?;
+    let exposures = db.exposures(name).await?;
+    if json {
         return say_json(&TrustReport { trust, exposures });
     }
     let info = trust;
@@ -296,9 +272,9 @@ async fn trust(db: &SharedDatabase, args: &TrustArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn list(db: &SharedDatabase, args: &ListArgs) -> anyhow::Result<()> {
+async fn list(db: &SharedDatabase, json: bool) -> anyhow::Result<()> {
     let users = db.users().await?;
-    if args.json {
+    if json {
         return say_json(&users);
     }
     for user in users {
@@ -389,29 +365,31 @@ async fn add_token(db: &SharedDatabase, args: &CreateArgs, now: Timestamp) -> an
     say(token.reveal())
 }
 
-async fn rename(db: &SharedDatabase, args: &RenameArgs, now: Timestamp) -> anyhow::Result<()> {
-    let new = check_name(&args.new).map_err(anyhow::Error::msg)?;
-    db.change_user(&args.name, UserChange::name(&new), ACTOR, now)
+async fn rename(db: &SharedDatabase, name: &str, new: &str, now: Timestamp) -> anyhow::Result<()> {
+    let new = check_name(new).map_err(anyhow::Error::msg)?;
+    db.change_user(name, UserChange::name(&new), ACTOR, now)
         .await?;
-    say(&format!("User {} is {new} now.", args.name))
+    say(&format!("User {name} is {new} now."))
 }
 
-async fn delete(db: &SharedDatabase, args: &DeleteArgs, now: Timestamp) -> anyhow::Result<()> {
+async fn delete(db: &SharedDatabase, name: &str, yes: bool, now: Timestamp) -> anyhow::Result<()> {
     anyhow::ensure!(
-        args.yes,
-        "RK-0223: user {} would be deleted for good; add --yes to do it",
-        args.name
+        yes,
+        "RK-0223: user {name} would be deleted for good; add --yes to do it"
     );
-    let user = db.delete_user(&args.name, ACTOR, now).await?;
+    let user = db.delete_user(name, ACTOR, now).await?;
     say(&format!(
         "The user is deleted; the games stand under {DELETED}{user}."
     ))
 }
 
-async fn rotate(db: &SharedDatabase, args: &RotateArgs, now: Timestamp) -> anyhow::Result<()> {
-    let tokens = db.tokens(&args.name).await?;
-    let old = tokens.into_iter().find(|token| token.id == args.token);
-    let old = old.with_context(|| format!("user {} has no token {}", args.name, args.token))?;
+async fn rotate(db: &SharedDatabase, name: &str, old: i64, now: Timestamp) -> anyhow::Result<()> {
+    let found = db
+        .tokens(name)
+        .await?
+        .into_iter()
+        .find(|token| token.id == old);
+    let old = found.with_context(|| format!("user {name} has no token {old}"))?;
     let token = Token::generate()?;
     let draft = TokenDraft {
         hash: token.hash(),

@@ -12,20 +12,16 @@ use crate::config::Settings;
 #[derive(Debug, Subcommand)]
 pub enum WorkerCommand {
     /// Give a worker no more jobs. Its contributor is told why; the other workers play on.
-    Block(BlockArgs),
+    Block {
+        /// Which one.
+        #[command(flatten)]
+        worker: WorkerArgs,
+        /// Why; the contributor is told.
+        #[arg(long, value_name = "TEXT")]
+        reason: String,
+    },
     /// Give a worker jobs again.
     Unblock(WorkerArgs),
-}
-
-/// `worker block`
-#[derive(Debug, Args)]
-pub struct BlockArgs {
-    /// Which one.
-    #[command(flatten)]
-    pub worker: WorkerArgs,
-    /// Why; the contributor is told.
-    #[arg(long, value_name = "TEXT")]
-    pub reason: String,
 }
 
 /// A worker of a contributor.
@@ -45,8 +41,10 @@ pub struct WorkerArgs {
 pub async fn run(settings: &Settings, command: WorkerCommand) -> anyhow::Result<()> {
     let now = Timestamp::now();
     with_database(settings, async |db| match command {
-        WorkerCommand::Block(BlockArgs { worker, reason }) => {
-            let WorkerArgs { name, worker } = worker;
+        WorkerCommand::Block {
+            worker: WorkerArgs { name, worker },
+            reason,
+        } => {
             let reason = check_reason(&reason).map_err(anyhow::Error::msg)?;
             let block = WorkerBlock {
                 worker: worker.clone(),

@@ -23,32 +23,24 @@ use crate::dataset::PositionWriter;
 #[derive(Debug, Subcommand)]
 pub enum ChunkCommand {
     /// Show what a chunk holds.
-    Inspect(InspectArgs),
+    Inspect {
+        /// The chunk file.
+        file: PathBuf,
+        /// Print everything as one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Check a chunk as far as that is possible without its job: sizes, schema, every game
     /// replayed, results and terminations true, and its name where that is a SHA-256.
-    Verify(VerifyArgs),
+    Verify {
+        /// The chunk file.
+        file: PathBuf,
+        /// Print the outcome as one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Write a chunk's games in another format.
     Export(ExportArgs),
-}
-
-/// `chunk inspect`
-#[derive(Debug, Args)]
-pub struct InspectArgs {
-    /// The chunk file.
-    pub file: PathBuf,
-    /// Print everything as one JSON object.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `chunk verify`
-#[derive(Debug, Args)]
-pub struct VerifyArgs {
-    /// The chunk file.
-    pub file: PathBuf,
-    /// Print the outcome as one JSON object.
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `chunk export`
@@ -89,17 +81,17 @@ pub enum ExportFormat {
 /// If the file cannot be read, is no valid chunk, or the output cannot be written.
 pub fn run(command: ChunkCommand) -> anyhow::Result<()> {
     match command {
-        ChunkCommand::Inspect(args) => inspect(&args),
-        ChunkCommand::Verify(args) => verify(&args),
+        ChunkCommand::Inspect { file, json } => inspect(&file, json),
+        ChunkCommand::Verify { file, json } => verify(&file, json),
         ChunkCommand::Export(args) => export(&args),
     }
 }
 
-fn inspect(args: &InspectArgs) -> anyhow::Result<()> {
-    let bytes = load(&args.file)?;
-    let (header, games) = decode(&args.file, &bytes)?;
+fn inspect(file: &Path, json: bool) -> anyhow::Result<()> {
+    let bytes = load(file)?;
+    let (header, games) = decode(file, &bytes)?;
     print_with(|out| {
-        if args.json {
+        if json {
             write_json(&header, &games, out)
         } else {
             Ok(Summary::of(&bytes, &header, &games).write(out)?)
@@ -107,17 +99,17 @@ fn inspect(args: &InspectArgs) -> anyhow::Result<()> {
     })
 }
 
-fn verify(args: &VerifyArgs) -> anyhow::Result<()> {
-    let bytes = load(&args.file)?;
-    let hash = check_name(&args.file, &bytes)?;
+fn verify(file: &Path, json: bool) -> anyhow::Result<()> {
+    let bytes = load(file)?;
+    let hash = check_name(file, &bytes)?;
     let caps = Caps::default();
-    let mut reader = ChunkReader::open(&bytes, &caps).with_context(|| refused(&args.file))?;
+    let mut reader = ChunkReader::open(&bytes, &caps).with_context(|| refused(file))?;
     let (mut games, mut positions) = (0_u32, 0);
-    while let Some(game) = reader.next_game().with_context(|| refused(&args.file))? {
+    while let Some(game) = reader.next_game().with_context(|| refused(file))? {
         games += 1;
         positions += game.plies.len();
     }
-    if args.json {
+    if json {
         let valid = true;
         output::print_json(&serde_json::json!({
             "valid": valid, "hash": hash, "games": games, "positions": positions,

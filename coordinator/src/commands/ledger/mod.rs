@@ -4,9 +4,9 @@ mod copy;
 mod export;
 mod ratings;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use serde::Serialize;
@@ -21,10 +21,20 @@ use crate::db::{Checked, Moved, SharedDatabase};
 pub enum LedgerCommand {
     /// Recompute every tally, counter, score, verdict and rating from games, chunks and audits, and compare. Says
     /// what could not be compared. Ends with an error if anything differs.
-    Check(CheckArgs),
+    Check {
+        /// Check only this run.
+        #[arg(long, value_name = "NAME")]
+        run: Option<RunName>,
+        /// Print a JSON object.
+        #[arg(long)]
+        json: bool,
+    },
     /// Write a copy of an SQLite ledger to a new file, also while a coordinator serves it. (A
     /// ledger on PostgreSQL is backed up by pg_dump.)
-    Backup(BackupArgs),
+    Backup {
+        /// The new file.
+        file: PathBuf,
+    },
     /// Copy the whole ledger into another database, from SQLite to PostgreSQL or back, and check the copy's sums.
     /// A ledger from before 0.1.0 is brought over by it. No coordinator may serve either meanwhile. The copy is the
     /// same ledger, with the same store; its original is marked as moved and served no more.
@@ -35,24 +45,6 @@ pub enum LedgerCommand {
     /// Write a run's chunks as a dataset for everyone: positions as Parquet, games as PGN, and a
     /// manifest with the licence. Held chunks and audits are left out.
     Export(export::ExportArgs),
-}
-
-/// `ledger backup`
-#[derive(Debug, Args)]
-pub struct BackupArgs {
-    /// The new file.
-    pub file: PathBuf,
-}
-
-/// `ledger check`
-#[derive(Debug, Args)]
-pub struct CheckArgs {
-    /// Check only this run.
-    #[arg(long, value_name = "NAME")]
-    pub run: Option<RunName>,
-    /// Print a JSON object.
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Serialize)]
@@ -69,11 +61,11 @@ struct Report {
 /// Whatever went wrong, with its context; or that something differs.
 pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<()> {
     match command {
-        LedgerCommand::Check(args) => {
-            with_any_database(settings, async |db| check(db, &args).await).await
+        LedgerCommand::Check { run, json } => {
+            with_any_database(settings, async |db| check(db, run.as_ref(), json).await).await
         }
-        LedgerCommand::Backup(args) => {
-            with_any_database(settings, async |db| back_up(db, &args).await).await
+        LedgerCommand::Backup { file } => {
+            with_any_database(settings, async |db| back_up(db, &file).await).await
         }
         LedgerCommand::Copy(args) => copy::run(settings, &args).await,
         LedgerCommand::Reopen => {
@@ -85,12 +77,9 @@ pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<
     }
 }
 
-async fn back_up(db: &SharedDatabase, args: &BackupArgs) -> anyhow::Result<()> {
-    db.back_up(&args.file).await?;
-    say(&format!(
-        "The ledger was copied to {}.",
-        args.file.display()
-    ))
+async fn back_up(db: &SharedDatabase, file: &Path) -> anyhow::Result<()> {
+    db.back_up(file).await?;
+    say(&format!("The ledger was copied to {}.", file.display()))
 }
 
 async fn reopen(settings: &Settings, db: &SharedDatabase) -> anyhow::Result<()> {
@@ -106,9 +95,9 @@ async fn reopen(settings: &Settings, db: &SharedDatabase) -> anyhow::Result<()> 
     }
 }
 
-async fn check(db: &SharedDatabase, args: &CheckArgs) -> anyhow::Result<()> {
-    let reports = examine(db, args.run.as_ref()).await?;
-    if args.json {
+async fn check(db: &SharedDatabase, only: Option<&RunName>, json: bool) -> anyhow::Result<()> {
+    let reports = examine(db, only).await?;
+    if json {
         say_json(&reports)?;
     } else {
         reports.iter().try_for_each(tell)?;

@@ -29,7 +29,14 @@ pub enum PuzzlesCommand {
     /// Import puzzles from a CSV file of the Lichess puzzle database.
     Import(ImportArgs),
     /// Find forced mates in one and two in the run's own self-play and match games, newest first.
-    Mine(MineArgs),
+    Mine {
+        /// The run whose games are searched, and that will use the puzzles.
+        #[arg(long)]
+        run: RunName,
+        /// Stop after this many puzzles.
+        #[arg(long, value_name = "N", default_value_t = 1_000)]
+        count: usize,
+    },
 }
 
 /// `puzzles import`
@@ -51,17 +58,6 @@ pub struct ImportArgs {
     pub count: usize,
 }
 
-/// `puzzles mine`
-#[derive(Debug, Args)]
-pub struct MineArgs {
-    /// The run whose games are searched, and that will use the puzzles.
-    #[arg(long)]
-    pub run: RunName,
-    /// Stop after this many puzzles.
-    #[arg(long, value_name = "N", default_value_t = 1_000)]
-    pub count: usize,
-}
-
 /// Does what the command says.
 ///
 /// # Errors
@@ -70,7 +66,7 @@ pub struct MineArgs {
 pub async fn run(settings: &Settings, command: PuzzlesCommand) -> anyhow::Result<()> {
     with_database(settings, async |db| match command {
         PuzzlesCommand::Import(args) => import(db, args).await,
-        PuzzlesCommand::Mine(args) => mine(settings, db, &args).await,
+        PuzzlesCommand::Mine { run, count } => mine(settings, db, run, count).await,
     })
     .await
 }
@@ -102,8 +98,13 @@ async fn import(db: &Database, args: ImportArgs) -> anyhow::Result<()> {
     add(db, args.run, name, imported.puzzles).await
 }
 
-async fn mine(settings: &Settings, db: &Database, args: &MineArgs) -> anyhow::Result<()> {
-    let chunks = chunks_of(db, &args.run).await?;
+async fn mine(
+    settings: &Settings,
+    db: &Database,
+    run: RunName,
+    count: usize,
+) -> anyhow::Result<()> {
+    let chunks = chunks_of(db, &run).await?;
     let blobs = open_blobs(settings)?;
     let bar = progress(
         chunks.len() as u64,
@@ -116,13 +117,13 @@ async fn mine(settings: &Settings, db: &Database, args: &MineArgs) -> anyhow::Re
         for puzzle in
             mine_chunk(&bytes).with_context(|| format!("cannot read chunk {}", row.hash))?
         {
-            if puzzles.len() < args.count && seen.insert(puzzle.id.clone()) {
+            if puzzles.len() < count && seen.insert(puzzle.id.clone()) {
                 puzzles.push(puzzle);
             }
         }
         bar.inc(1);
         bar.set_message(puzzles.len().to_string());
-        if puzzles.len() == args.count {
+        if puzzles.len() == count {
             break;
         }
     }
@@ -130,12 +131,11 @@ async fn mine(settings: &Settings, db: &Database, args: &MineArgs) -> anyhow::Re
     if puzzles.is_empty() {
         let chunks = quantity(chunks.len(), "chunk");
         return say(&format!(
-            "There is no forced mate yet in {chunks} of run {}.",
-            args.run
+            "There is no forced mate yet in {chunks} of run {run}."
         ));
     }
     let name = format!("mined from {}", quantity(chunks.len(), "chunk"));
-    add(db, args.run.clone(), name, puzzles).await
+    add(db, run, name, puzzles).await
 }
 
 /// Self-play and match chunks of a run, oldest first; puzzle games would only give their own

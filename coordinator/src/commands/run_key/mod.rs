@@ -21,24 +21,26 @@ use crate::signing;
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
     /// Sign the run's networks from now on, and those that are there. Workers then take no others.
-    Create(CreateArgs),
+    Create {
+        /// The run's name.
+        run: RunName,
+        /// Keep the secret key in this file, or use the one that is there. With DATA_DIR/keys/RUN.key the coordinator
+        /// signs by itself; a key elsewhere goes to the trainer (`--signing-key`), and a coordinator that is broken
+        /// into cannot sign. [default: DATA_DIR/keys/RUN.key]
+        #[arg(long, value_name = "FILE")]
+        secret: Option<PathBuf>,
+    },
     /// Follow the run's key by a new one, which the present one endorses, so that workers take it
     /// without asking anyone. All networks are signed again. If it is interrupted, give it again.
     Rotate(RotateArgs),
     /// Print the run's public key; with --json, all there were.
-    Show(ShowArgs),
-}
-
-/// `run key create`
-#[derive(Debug, Args)]
-pub struct CreateArgs {
-    /// The run's name.
-    pub run: RunName,
-    /// Keep the secret key in this file, or use the one that is there. With DATA_DIR/keys/RUN.key the coordinator
-    /// signs by itself; a key elsewhere goes to the trainer (`--signing-key`), and a coordinator that is broken
-    /// into cannot sign. [default: DATA_DIR/keys/RUN.key]
-    #[arg(long, value_name = "FILE")]
-    pub secret: Option<PathBuf>,
+    Show {
+        /// The run's name.
+        run: RunName,
+        /// Print a JSON array of all keys, oldest first, with their endorsements.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// `run key rotate`
@@ -56,16 +58,6 @@ pub struct RotateArgs {
     pub secret: Option<PathBuf>,
 }
 
-/// `run key show`
-#[derive(Debug, Args)]
-pub struct ShowArgs {
-    /// The run's name.
-    pub run: RunName,
-    /// Print a JSON array of all keys, oldest first, with their endorsements.
-    #[arg(long)]
-    pub json: bool,
-}
-
 /// Does what the command says.
 ///
 /// # Errors
@@ -77,40 +69,44 @@ pub async fn run(
     command: KeyCommand,
 ) -> anyhow::Result<()> {
     match command {
-        KeyCommand::Create(args) => create(settings, db, &args).await,
+        KeyCommand::Create { run, secret } => create(settings, db, &run, secret.as_deref()).await,
         KeyCommand::Rotate(args) => rotate(settings, db, &args).await,
-        KeyCommand::Show(args) => show(db, &args).await,
+        KeyCommand::Show { run, json } => show(db, &run, json).await,
     }
 }
 
-async fn show(db: &SharedDatabase, args: &ShowArgs) -> anyhow::Result<()> {
-    if args.json {
-        return say_json(&db.run_keys(&args.run).await?);
+async fn show(db: &SharedDatabase, run: &RunName, json: bool) -> anyhow::Result<()> {
+    if json {
+        return say_json(&db.run_keys(run).await?);
     }
-    match db.run(&args.run).await?.key {
+    match db.run(run).await?.key {
         Some(key) => say(key.as_str()),
-        None => anyhow::bail!("the networks of run {} are not signed", args.run),
+        None => anyhow::bail!("the networks of run {run} are not signed"),
     }
 }
 
-async fn create(settings: &Settings, db: &SharedDatabase, args: &CreateArgs) -> anyhow::Result<()> {
-    if let Some(key) = db.run(&args.run).await?.key {
-        anyhow::bail!("run {} has the key {key}; use `run key rotate`", args.run);
+async fn create(
+    settings: &Settings,
+    db: &SharedDatabase,
+    run: &RunName,
+    secret: Option<&Path>,
+) -> anyhow::Result<()> {
+    if let Some(key) = db.run(run).await?.key {
+        anyhow::bail!("run {run} has the key {key}; use `run key rotate`");
     }
-    let path = match &args.secret {
-        Some(path) => path.clone(),
-        None => own_path(settings, &args.run)?,
+    let path = match secret {
+        Some(path) => path.to_owned(),
+        None => own_path(settings, run)?,
     };
     let key = read_or_make(&path)?;
-    adopt(settings, db, &args.run, &key, None, || Ok(())).await?;
+    adopt(settings, db, run, &key, None, || Ok(())).await?;
     say(&format!(
-        "The networks of run {} are signed by {}; the secret key is in {}. Keep a copy of it elsewhere: without it \
+        "The networks of run {run} are signed by {}; the secret key is in {}. Keep a copy of it elsewhere: without it \
          the key cannot be followed by another.",
-        args.run,
         key.public(),
         path.display()
     ))?;
-    say_where_else(settings, args.secret.as_deref(), &path)
+    say_where_else(settings, secret, &path)
 }
 
 /// Tells who has several coordinators where else a key by which they sign must lie.
