@@ -9,18 +9,17 @@ use rookery_common::ids::ContentHash;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::Job;
-use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::blobs::Downloads;
 use rookery_coordinator::db::Database;
+use rookery_coordinator::db::SharedDatabase;
 use rookery_coordinator::db::sql::Deadlines;
 use rookery_coordinator::db::sql::announcements::Heard;
-use rookery_coordinator::db::{RunDraft, SharedDatabase};
 use sqlx::{Connection as _, PgConnection};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::watch;
 
-use crate::support::app::{TestApp, parse, run};
+use crate::support::app::{TestApp, draft, parse, run};
 use crate::support::database::TestDatabase;
 use crate::support::games::{chunk, selfplay};
 use crate::support::s3::S3;
@@ -128,16 +127,6 @@ async fn pass(
     let _ = to.shutdown().await;
 }
 
-/// A run of default parameters.
-fn draft(name: &str) -> RunDraft {
-    RunDraft {
-        name: name.parse().unwrap(),
-        description: String::new(),
-        presentation: Presentation::default(),
-        params: RunParams::default(),
-    }
-}
-
 /// Says of a database whether new connections only read: `on` or `off`.
 async fn set_read_only(database: &TestDatabase, read_only: &str) {
     let path = database.url().strip_prefix("postgres:///").unwrap();
@@ -157,7 +146,10 @@ async fn set_read_only(database: &TestDatabase, read_only: &str) {
 async fn a_server_that_only_reads_is_left_for_one_that_writes() {
     let database = TestDatabase::new().await;
     let db = database.open().await;
-    let create = async |name| db.create_run(draft(name), "test", noon()).await;
+    let create = async |name| {
+        db.create_run(draft(name, RunParams::default()), "test", noon())
+            .await
+    };
     create("first").await.unwrap();
     set_read_only(&database, "on").await;
     cut_connections(&database).await;
@@ -180,7 +172,10 @@ async fn a_server_without_room_is_tried_again_and_not_ready_meanwhile() {
         CREATE TRIGGER no_room BEFORE INSERT ON runs EXECUTE FUNCTION no_room();
         CREATE TRIGGER no_room BEFORE UPDATE ON ledger_id EXECUTE FUNCTION no_room()";
     meddle(&database, fill).await;
-    let create = async || db.create_run(draft("first"), "test", noon()).await;
+    let create = async || {
+        db.create_run(draft("first", RunParams::default()), "test", noon())
+            .await
+    };
     let refused = create().await.unwrap_err();
     assert!(refused.is_temporary(), "{refused}");
     assert!(db.ping().await.is_err(), "it says that it can be used");
@@ -205,7 +200,7 @@ async fn a_check_may_take_longer_than_other_reading() {
     };
     let db = Database::open_within(database.url(), long, Some(deadlines));
     let db: SharedDatabase = Arc::new(db.await.unwrap());
-    let run = draft("main");
+    let run = draft("main", RunParams::default());
     let name = run.name.clone();
     db.create_run(run, "test", noon()).await.unwrap();
     let mut other = PgConnection::connect(database.url()).await.unwrap();
@@ -263,7 +258,10 @@ async fn a_database_that_hangs_is_given_up_and_taken_up_again() {
     };
     let db = Database::open_within(&way.url, 20 * short, Some(deadlines));
     let db: SharedDatabase = Arc::new(db.await.unwrap());
-    let create = async |name| db.create_run(draft(name), "test", noon()).await;
+    let create = async |name| {
+        db.create_run(draft(name, RunParams::default()), "test", noon())
+            .await
+    };
     create("first").await.unwrap();
     assert_eq!(db.runs().await.unwrap().len(), 1);
     way.open.send(false).unwrap();

@@ -100,7 +100,7 @@ async fn ratings_are_checked_on_the_scale_of_their_anchors() {
 /// Changes the ledger, one statement after the other; `ledger check` must name what each leads to.
 async fn are_named<const N: usize>(app: &TestApp, changes: [(&'static str, &str); N]) {
     for (change, named) in changes {
-        meddle(app, change).await;
+        app.database.tamper(change).await;
         let checked = tried(app, &["ledger", "check"]).await;
         let found = String::from_utf8_lossy(&checked.stdout);
         assert!(!checked.status.success(), "{change}");
@@ -135,13 +135,6 @@ async fn a_trainer_is_seen_by_the_use_of_its_token() {
     assert!(!line.contains("never seen"), "{line}");
 }
 
-async fn meddle(app: &TestApp, change: &'static str) {
-    let database = sqlx::AnyConnection::connect(app.database.url());
-    let mut database = database.await.unwrap();
-    sqlx::query(change).execute(&mut database).await.unwrap();
-    database.close().await.unwrap();
-}
-
 #[tokio::test]
 async fn ratings_are_compared_whole_or_it_is_said_that_they_are_not() {
     let app = beaten_by_an_anchor(None).await;
@@ -160,7 +153,9 @@ async fn ratings_are_compared_whole_or_it_is_said_that_they_are_not() {
         ),
     ];
     are_named(&app, changes).await;
-    meddle(&app, "UPDATE runs SET unrated_games = 37").await;
+    app.database
+        .tamper("UPDATE runs SET unrated_games = 37")
+        .await;
     let said = done(&app, &["ledger", "check"]).await;
     let waiting = "not compared: ratings, as 37 games are not rated yet";
     assert!(said.contains("every sum follows"), "{said}");
@@ -342,8 +337,7 @@ async fn archives_and_sweeps_run_while_the_coordinator_serves() {
 
 /// Makes the ledger what a backup from before its archives is.
 async fn forget_archives(app: &TestApp) {
-    let url = app.database.url();
-    let mut database = sqlx::AnyConnection::connect(url).await.unwrap();
+    let mut database = app.database.connect().await;
     for forget in ["DELETE FROM archived_chunks", "DELETE FROM archives"] {
         let forgotten = sqlx::query(forget).execute(&mut database).await.unwrap();
         assert_ne!(forgotten.rows_affected(), 0);

@@ -305,11 +305,8 @@ async fn what_operators_did_is_read_page_by_page() {
             .await;
         assert_eq!(done.status(), StatusCode::NO_CONTENT);
     }
-    let body = json!({"versions": {"minimum": "9.0.0"}}).to_string();
-    let done = app
-        .call(Method::PATCH, "/runs/main", &app.operator, body)
+    app.patch_run(&json!({"versions": {"minimum": "9.0.0"}}))
         .await;
-    assert_eq!(done.status(), StatusCode::OK);
     let page = async |query: &str| -> OperatorLogPage {
         let path = format!("/operator-log{query}");
         let answer = app

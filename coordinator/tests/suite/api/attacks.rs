@@ -12,26 +12,14 @@ use rookery_common::play::quantize;
 use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::RunInfo;
-use rookery_coordinator::config::Registration;
 use rookery_coordinator::trust::plan::plan_waiting;
 
-use crate::support::app::{TestApp, params, problem, user};
+use crate::support::app::{TestApp, problem, user};
 use crate::support::games::Found::Same;
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{audit, chunk, pair_games, selfplay_of};
 
 const FOOLS_MATE: [&str; 4] = ["f2f3", "e7e5", "g2g4", "d8h4"];
-
-/// A coordinator of such a run, whose first network plays self-play, or its second one a gate.
-async fn app_with(change: impl FnOnce(&mut RunParams), networks: u64) -> TestApp {
-    let mut params = params();
-    change(&mut params);
-    let app = TestApp::with(Registration::Open, params).await;
-    for number in 0..networks {
-        app.submit(number).await;
-    }
-    app
-}
 
 /// The code and the ply with which these games are refused, if they are.
 async fn refusal(app: &TestApp, job: &Job, games: &[GameRecord]) -> Option<(String, Option<u32>)> {
@@ -61,7 +49,7 @@ fn recombined(game: &mut GameRecord) {
 #[tokio::test]
 async fn moves_that_the_searches_do_not_give_are_refused() {
     for temperature in [Temperature::NONE, Temperature::default()] {
-        let app = app_with(|params| params.selfplay.temperature = temperature, 1).await;
+        let app = TestApp::of_run(1, |params| params.selfplay.temperature = temperature).await;
         let job = app.lease(&app.alice).await;
         let mut game = selfplay_of(&job, 0, &FOOLS_MATE);
         recombined(&mut game);
@@ -75,7 +63,7 @@ async fn moves_that_the_searches_do_not_give_are_refused() {
 #[tokio::test]
 async fn of_two_visited_moves_the_seed_chooses() {
     let sampled = |params: &mut RunParams| params.selfplay.temperature = Temperature::default();
-    let app = app_with(sampled, 1).await;
+    let app = TestApp::of_run(1, sampled).await;
     let job = app.lease(&app.alice).await;
     for index in 0..job.work.games() {
         let [first, second] = ["f2f3", "f2f4"].map(|first| {
@@ -103,7 +91,7 @@ async fn nobody_resigns_a_level_position() {
             ..ResignParams::default()
         });
     };
-    let app = app_with(resigns, 1).await;
+    let app = TestApp::of_run(1, resigns).await;
     let job = app.lease(&app.alice).await;
     let honest = selfplay_of(&job, 0, &FOOLS_MATE);
     let mut level = honest.clone();
@@ -153,7 +141,7 @@ fn halved(game: &mut GameRecord) {
 
 #[tokio::test]
 async fn a_gumbel_match_with_all_visits_on_the_wished_move_is_refused() {
-    let app = app_with(gumbel, 2).await;
+    let app = TestApp::of_run(2, gumbel).await;
     let job = app.lease(&app.alice).await;
     assert_eq!(job.work.kind(), WorkKind::Match);
     let mut games = pair_games(&job, 0, [Loss, Win]);
@@ -175,7 +163,7 @@ async fn a_gumbel_match_with_all_visits_on_the_wished_move_is_refused() {
 #[tokio::test]
 async fn a_gumbel_match_with_most_visits_on_the_wished_move_fails_its_audit() {
     for failed in [0, 1] {
-        let app = app_with(gumbel, 2).await;
+        let app = TestApp::of_run(2, gumbel).await;
         let auditor = user(&app.app, "auditor", &[Scope::Contribute, Scope::Audit]).await;
         let job = app.lease(&app.alice).await;
         let mut games = pair_games(&job, 0, [Loss, Win]);
@@ -202,7 +190,7 @@ async fn a_match_without_noise_forces_no_playouts() {
     let forced = |params: &mut RunParams| {
         params.matches.search.forced_playouts = Some(ForcedPlayouts::default());
     };
-    let app = app_with(forced, 2).await;
+    let app = TestApp::of_run(2, forced).await;
     let job = app.lease(&app.alice).await;
     let mut games = pair_games(&job, 0, [Loss, Win]);
     for ply in games.iter_mut().flat_map(|game| &mut game.plies) {
@@ -220,7 +208,7 @@ async fn a_match_without_noise_forces_no_playouts() {
 
 #[tokio::test]
 async fn fields_that_self_play_does_not_use_are_refused() {
-    let app = app_with(|_| {}, 1).await;
+    let app = TestApp::of_run(1, |_| {}).await;
     let job = app.lease(&app.alice).await;
     let bytes = chunk(&job, &[selfplay_of(&job, 0, &FOOLS_MATE)]);
     let content = zstd::decode_all(bytes.as_slice()).unwrap();

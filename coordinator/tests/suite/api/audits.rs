@@ -18,9 +18,9 @@ use crate::support::games::{audit, chunk, selfplay};
 
 #[tokio::test]
 async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
-    let mut scenario = AuditScenario::new().await;
-    let bob = scenario.app.bob.clone();
-    scenario.proven(&[&bob]).await;
+    let scenario = AuditScenario::new().await;
+    let bob = &scenario.app.bob;
+    scenario.proven(&[bob]).await;
     let (games, _) = scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
     assert_eq!(
@@ -55,7 +55,7 @@ async fn an_honest_chunk_passes_by_one_volunteer_who_is_not_its_author() {
 
 #[tokio::test]
 async fn an_answer_may_be_sent_again() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     let (games, _) = scenario.alice_plays().await;
     let job = scenario.lease(&scenario.auditor).await;
     let answer = audit(&job, &games, Same);
@@ -72,7 +72,7 @@ async fn an_answer_may_be_sent_again() {
 
 #[tokio::test]
 async fn one_lost_chunk_does_not_keep_the_other_audits() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     let lost = scenario.lease(&scenario.app.alice).await;
     let bytes = chunk(&lost, &[selfplay(&lost, 0, 7)]);
     scenario.app.accepted(&scenario.app.alice, &bytes).await;
@@ -87,20 +87,20 @@ async fn one_lost_chunk_does_not_keep_the_other_audits() {
 
 #[tokio::test]
 async fn volunteers_wait_for_the_operators_auditor() {
-    let mut scenario = AuditScenario::new().await;
-    let bob = scenario.app.bob.clone();
-    scenario.proven(&[&bob]).await;
+    let scenario = AuditScenario::new().await;
+    let bob = &scenario.app.bob;
+    scenario.proven(&[bob]).await;
     scenario.alice_plays().await;
-    assert_eq!(scenario.kind(&bob).await, WorkKind::SelfPlay);
+    assert_eq!(scenario.kind(bob).await, WorkKind::SelfPlay);
     assert_eq!(scenario.kind(&scenario.auditor).await, WorkKind::Audit);
     // One auditor at a time.
     scenario.app.clock.advance_seconds(PATIENCE);
-    assert_eq!(scenario.kind(&bob).await, WorkKind::SelfPlay);
+    assert_eq!(scenario.kind(bob).await, WorkKind::SelfPlay);
 }
 
 #[tokio::test]
 async fn newcomers_are_given_no_audits_where_others_can_make_them() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
     assert_eq!(scenario.kind(&scenario.app.bob).await, WorkKind::SelfPlay);
@@ -109,7 +109,7 @@ async fn newcomers_are_given_no_audits_where_others_can_make_them() {
 
 #[tokio::test]
 async fn where_nobody_has_a_record_newcomers_acquit_and_do_not_convict() {
-    let mut scenario = AuditScenario::of_newcomers().await;
+    let scenario = AuditScenario::of_newcomers().await;
     let (games, _) = scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
     for _ in 0..3 {
@@ -127,61 +127,61 @@ async fn where_nobody_has_a_record_newcomers_acquit_and_do_not_convict() {
 
 #[tokio::test]
 async fn a_volunteers_audits_may_be_taken_by_the_operators_auditor() {
-    let mut scenario = AuditScenario::new().await;
-    let bob = scenario.app.bob.clone();
-    scenario.proven(&[&bob]).await;
+    let scenario = AuditScenario::new().await;
+    let bob = &scenario.app.bob;
+    scenario.proven(&[bob]).await;
     for _ in 0..3 {
         scenario.alice_plays().await;
     }
     scenario.app.clock.advance_seconds(PATIENCE);
-    let held = scenario.lease(&bob).await;
-    assert_eq!(scenario.kind(&bob).await, WorkKind::Audit);
-    assert_eq!(scenario.beats(&bob, &held).await.status(), StatusCode::OK);
+    let held = scenario.lease(bob).await;
+    assert_eq!(scenario.kind(bob).await, WorkKind::Audit);
+    assert_eq!(scenario.beats(bob, &held).await.status(), StatusCode::OK);
     // The one that is free, then the two that bob holds, and none of them twice.
     for kind in [WorkKind::Audit; 3].into_iter().chain([WorkKind::SelfPlay]) {
         assert_eq!(scenario.kind(&scenario.auditor).await, kind);
     }
-    let late = scenario.beats(&bob, &held).await;
+    let late = scenario.beats(bob, &held).await;
     assert_eq!(code(late).await, ProblemCode::LeaseEnded);
 }
 
 #[tokio::test]
 async fn an_audit_that_is_given_back_is_drawn_for_again() {
-    let mut scenario = AuditScenario::new().await;
-    let (bob, carol) = (scenario.app.bob.clone(), scenario.carol.clone());
-    scenario.proven(&[&bob, &carol]).await;
+    let scenario = AuditScenario::new().await;
+    let (bob, carol) = (&scenario.app.bob, &scenario.carol);
+    scenario.proven(&[bob, carol]).await;
     let (games, _) = scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
-    let first = scenario.lease(&bob).await;
+    let first = scenario.lease(bob).await;
     // Answered in part.
     let (_, again) = read(&audit(&first, &games, Same), &Caps::default()).unwrap();
     scenario
         .app
-        .accepted(&bob, &chunk(&first, &again[..1]))
+        .accepted(bob, &chunk(&first, &again[..1]))
         .await;
-    scenario.gives_back(&bob, &first).await;
-    for token in [&bob, &carol] {
+    scenario.gives_back(bob, &first).await;
+    for token in [bob, carol] {
         let job = scenario.app.lease(token).await;
         assert_eq!(job.work.kind(), WorkKind::SelfPlay, "nobody was drawn");
     }
-    assert_eq!(scenario.kind(&carol).await, WorkKind::Audit);
+    assert_eq!(scenario.kind(carol).await, WorkKind::Audit);
 }
 
 #[tokio::test]
 async fn heartbeats_do_not_hold_an_audit_for_ever() {
-    let mut scenario = AuditScenario::new().await;
-    let (bob, carol) = (scenario.app.bob.clone(), scenario.carol.clone());
-    scenario.proven(&[&bob, &carol]).await;
+    let scenario = AuditScenario::new().await;
+    let (bob, carol) = (&scenario.app.bob, &scenario.carol);
+    scenario.proven(&[bob, carol]).await;
     scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
-    let held = scenario.lease(&bob).await;
+    let held = scenario.lease(bob).await;
     assert_eq!(held.work.kind(), WorkKind::Audit);
     let minutes = async |minutes| {
         for _ in 0..minutes {
             scenario.app.clock.advance_seconds(60);
-            scenario.beats(&bob, &held).await;
+            scenario.beats(bob, &held).await;
         }
-        scenario.kind(&carol).await
+        scenario.kind(carol).await
     };
     assert_eq!(minutes(60).await, WorkKind::SelfPlay);
     assert_eq!(minutes(2).await, WorkKind::Audit);

@@ -27,14 +27,14 @@ fn is_of(job: &Job, games: &[GameRecord]) -> bool {
 
 #[tokio::test]
 async fn a_flood_of_small_chunks_hides_no_large_one_and_holds_up_nobody() {
-    let mut scenario = AuditScenario::new().await;
-    let (alice, bob) = (scenario.app.alice.clone(), scenario.app.bob.clone());
-    let (large, _) = scenario.plays(&alice).await;
+    let scenario = AuditScenario::new().await;
+    let (alice, bob) = (&scenario.app.alice, &scenario.app.bob);
+    let (large, _) = scenario.plays(alice).await;
     for _ in 0..FLOOD {
-        scenario.plays_some(&alice, 1).await;
+        scenario.plays_some(alice, 1).await;
     }
     assert_eq!(scenario.alice().await.audits_open, 200);
-    let (others, _) = scenario.plays(&bob).await;
+    let (others, _) = scenario.plays(bob).await;
     // The oldest comes first, and it is still there.
     let job = scenario.answer(&scenario.auditor, &large, Same).await;
     assert!(is_of(&job, &large));
@@ -50,7 +50,7 @@ async fn a_flood_of_small_chunks_hides_no_large_one_and_holds_up_nobody() {
 
 #[tokio::test]
 async fn what_nobody_could_look_at_in_time_is_looked_at_after_a_failure() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(25 * 60 * 60);
     plan_waiting(&scenario.app.app).await.unwrap();
@@ -61,7 +61,7 @@ async fn what_nobody_could_look_at_in_time_is_looked_at_after_a_failure() {
 
 #[tokio::test]
 async fn audits_wait_while_nobody_can_make_them() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     let (games, _) = scenario.alice_plays().await;
     let app = &scenario.app;
     let day = async || {
@@ -88,28 +88,25 @@ async fn audits_wait_while_nobody_can_make_them() {
 
 /// Pauses the run, or lets it go on.
 async fn set_status(scenario: &AuditScenario, status: &str) {
-    let patch = json!({"status": status}).to_string();
-    let (app, operator) = (&scenario.app, &scenario.app.operator);
-    let done = app.call(Method::PATCH, "/runs/main", operator, patch).await;
-    assert_eq!(done.status(), StatusCode::OK);
+    scenario.app.patch_run(&json!({"status": status})).await;
 }
 
 #[tokio::test]
 async fn an_audit_whose_job_was_forgotten_in_a_long_pause_is_given_to_volunteers() {
-    let mut scenario = AuditScenario::new().await;
-    let bob = scenario.app.bob.clone();
-    scenario.proven(&[&bob]).await;
+    let scenario = AuditScenario::new().await;
+    let bob = &scenario.app.bob;
+    scenario.proven(&[bob]).await;
     scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
-    assert_eq!(scenario.kind(&bob).await, WorkKind::Audit);
+    assert_eq!(scenario.kind(bob).await, WorkKind::Audit);
     set_status(&scenario, "paused").await;
     scenario.app.clock.advance_seconds(31 * 24 * 60 * 60);
     assert_eq!(prune(&scenario.app.app).await.unwrap().jobs, 1);
     set_status(&scenario, "open").await;
     scenario.app.clock.advance_seconds(PATIENCE);
     // Nobody is drawn who was not heard lately.
-    assert_eq!(scenario.kind(&bob).await, WorkKind::SelfPlay);
-    assert_eq!(scenario.kind(&bob).await, WorkKind::Audit);
+    assert_eq!(scenario.kind(bob).await, WorkKind::SelfPlay);
+    assert_eq!(scenario.kind(bob).await, WorkKind::Audit);
     scenario.app.assert_consistent().await;
 }
 

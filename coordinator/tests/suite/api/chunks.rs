@@ -7,9 +7,9 @@ use rookery_common::protocol::jobs::{ChunkPage, HeartbeatReply, Instruction, Job
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_coordinator::blobs::{BlobKind, key};
-use rookery_coordinator::config::Registration;
+use serde_json::json;
 
-use crate::support::app::{TestApp, body, code, params, parse, problem, value};
+use crate::support::app::{TestApp, body, code, parse, problem};
 use crate::support::games::{EITHER_MATES, chunk, lying, selfplay, selfplay_from_book};
 
 async fn training() -> (TestApp, Job) {
@@ -65,10 +65,7 @@ async fn a_chunk_is_acknowledged_stored_listed_and_counted_once() {
 
 #[tokio::test]
 async fn self_play_begins_in_the_book_where_the_job_says_so() {
-    let mut params = params();
-    params.selfplay.book_share = 0.5;
-    let app = TestApp::with(Registration::Open, params).await;
-    app.submit(0).await;
+    let app = TestApp::of_run(1, |run| run.selfplay.book_share = 0.5).await;
     let job = app.lease(&app.alice).await;
     let Work::SelfPlay { openings, .. } = &job.work else {
         panic!("a self-play job")
@@ -284,12 +281,7 @@ async fn a_paused_run_hands_out_nothing_and_tells_its_workers() {
             notices: Vec::new(),
         }
     );
-    let pause = r#"{"status": "paused"}"#;
-    value(
-        app.call(Method::PATCH, "/runs/main", &app.operator, pause)
-            .await,
-    )
-    .await;
+    app.patch_run(&json!({"status": "paused"})).await;
     assert_eq!(beat().await.instruction, Instruction::Abandon);
     let nothing = app.ask(&app.alice).await;
     assert_eq!(nothing.status(), StatusCode::NO_CONTENT);

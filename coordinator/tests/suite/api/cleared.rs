@@ -14,7 +14,7 @@ use crate::support::matches::{gated, statuses};
 
 #[tokio::test]
 async fn audits_that_a_quarantine_has_ended_go_on_when_it_ends() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     let mut played = Vec::new();
     for _ in 0..3 {
         played.push(scenario.alice_plays().await.0);
@@ -40,7 +40,7 @@ async fn audits_that_a_quarantine_has_ended_go_on_when_it_ends() {
 
 #[tokio::test]
 async fn audits_that_nobody_could_make_are_over_for_good() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(25 * 60 * 60);
     plan_waiting(&scenario.app.app).await.unwrap();
@@ -52,7 +52,7 @@ async fn audits_that_nobody_could_make_are_over_for_good() {
 
 #[tokio::test]
 async fn failures_of_chunks_that_were_let_go_are_held_against_nobody() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     scenario.judged(Other).await;
     scenario.judged(Other).await;
     assert_eq!(scenario.alice().await.level, TrustLevel::Quarantined);

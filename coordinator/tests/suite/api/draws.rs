@@ -35,31 +35,31 @@ async fn lease_from(scenario: &AuditScenario, token: &str, address: &str) -> Job
 
 #[tokio::test]
 async fn a_sibling_that_asks_first_and_often_gets_none_of_its_siblings_audits() {
-    let mut scenario = AuditScenario::new().await;
-    let [alice, bob] = [&scenario.app.alice, &scenario.app.bob].map(Clone::clone);
-    let [carol, dave] = [&scenario.carol, &scenario.dave].map(Clone::clone);
-    scenario.proven(&[&bob, &carol, &dave]).await;
+    let scenario = AuditScenario::new().await;
+    let [alice, bob] = [&scenario.app.alice, &scenario.app.bob];
+    let [carol, dave] = [&scenario.carol, &scenario.dave];
+    scenario.proven(&[bob, carol, dave]).await;
     for round in 0..5 {
-        let job = lease_from(&scenario, &alice, "198.51.100.7").await;
+        let job = lease_from(&scenario, alice, "198.51.100.7").await;
         for (token, address) in [
-            (&bob, "198.51.100.200"),
-            (&carol, "203.0.113.5"),
-            (&dave, "2001:db8::1"),
+            (bob, "198.51.100.200"),
+            (carol, "203.0.113.5"),
+            (dave, "2001:db8::1"),
         ] {
             lease_from(&scenario, token, address).await;
         }
         let game = selfplay(&job, 0, 50_000 + round);
         let bytes = chunk(&job, std::slice::from_ref(&game));
-        scenario.app.accepted(&alice, &bytes).await;
+        scenario.app.accepted(alice, &bytes).await;
         scenario.planned().await;
         scenario.app.clock.advance_seconds(PATIENCE);
         draw_waiting(&scenario.app.app).await.unwrap();
         for _ in 0..10 {
-            let job = lease_from(&scenario, &bob, "198.51.100.200").await;
+            let job = lease_from(&scenario, bob, "198.51.100.200").await;
             assert_eq!(job.work.kind(), WorkKind::SelfPlay);
         }
         let mut audits = 0;
-        for (token, address) in [(&carol, "203.0.113.5"), (&dave, "2001:db8::1")] {
+        for (token, address) in [(carol, "203.0.113.5"), (dave, "2001:db8::1")] {
             let job = lease_from(&scenario, token, address).await;
             if job.work.kind() == WorkKind::Audit {
                 let answer = audit(&job, std::slice::from_ref(&game), Same);
@@ -76,31 +76,28 @@ async fn a_sibling_that_asks_first_and_often_gets_none_of_its_siblings_audits() 
 
 #[tokio::test]
 async fn only_who_was_drawn_gets_an_audit_until_another_is_drawn() {
-    let mut scenario = AuditScenario::new().await;
-    let [bob, carol] = [&scenario.app.bob, &scenario.carol].map(Clone::clone);
-    scenario.proven(&[&bob, &carol]).await;
+    let scenario = AuditScenario::new().await;
+    let [bob, carol] = [&scenario.app.bob, &scenario.carol];
+    scenario.proven(&[bob, carol]).await;
     let (games, _) = scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
-    scenario.draw(&carol).await;
+    scenario.draw(carol).await;
     draw_waiting(&scenario.app.app).await.unwrap();
     for _ in 0..5 {
-        let job = scenario.app.lease(&bob).await;
+        let job = scenario.app.lease(bob).await;
         assert_eq!(job.work.kind(), WorkKind::SelfPlay);
     }
     // Carol does not come.
     scenario.app.clock.advance_seconds(DRAWN_FOR.as_secs() + 1);
-    scenario.app.lease(&bob).await;
+    scenario.app.lease(bob).await;
     draw_waiting(&scenario.app.app).await.unwrap();
     assert_eq!(
-        scenario.app.lease(&carol).await.work.kind(),
+        scenario.app.lease(carol).await.work.kind(),
         WorkKind::SelfPlay
     );
-    let job = scenario.app.lease(&bob).await;
+    let job = scenario.app.lease(bob).await;
     assert_eq!(job.work.kind(), WorkKind::Audit);
-    scenario
-        .app
-        .accepted(&bob, &audit(&job, &games, Same))
-        .await;
+    scenario.app.accepted(bob, &audit(&job, &games, Same)).await;
     assert_eq!(scenario.alice().await.audits_passed, 1);
 }
 
@@ -113,38 +110,38 @@ async fn revoke_auditor(scenario: &AuditScenario) {
 
 #[tokio::test]
 async fn fresh_accounts_do_not_acquit_each_other_where_somebody_is_past_probation() {
-    let mut scenario = AuditScenario::new().await;
-    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave].map(Clone::clone);
-    scenario.proven(&[&dave]).await;
+    let scenario = AuditScenario::new().await;
+    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave];
+    scenario.proven(&[dave]).await;
     revoke_auditor(&scenario).await;
-    for token in [&bob, &carol] {
+    for token in [bob, carol] {
         scenario.app.lease(token).await;
     }
     let (games, _) = scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
-    for token in [&bob, &carol] {
+    for token in [bob, carol] {
         assert_eq!(scenario.kind(token).await, WorkKind::SelfPlay);
     }
     assert_eq!(scenario.drawn_answers(&games, Same).await, "dave");
     assert_eq!(scenario.alice().await.audits_passed, 1);
     // Of the only one who is past it somebody else has to look.
-    scenario.app.lease(&bob).await;
+    scenario.app.lease(bob).await;
     for _ in 0..20 {
-        scenario.plays(&dave).await;
+        scenario.plays(dave).await;
     }
     let trust = scenario.app.app.db.trust("dave").await.unwrap();
     if trust.audits_open > 0 {
         scenario.app.clock.advance_seconds(PATIENCE);
-        assert_eq!(scenario.kind(&bob).await, WorkKind::Audit);
+        assert_eq!(scenario.kind(bob).await, WorkKind::Audit);
     }
 }
 
 #[tokio::test]
 async fn an_honest_newcomer_is_not_convicted_by_those_who_vouched_for_each_other() {
-    let mut scenario = AuditScenario::of_newcomers().await;
-    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave].map(Clone::clone);
-    scenario.app.lease(&carol).await;
-    for (player, auditor) in [(&bob, &carol), (&carol, &bob), (&dave, &bob)] {
+    let scenario = AuditScenario::of_newcomers().await;
+    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave];
+    scenario.app.lease(carol).await;
+    for (player, auditor) in [(bob, carol), (carol, bob), (dave, bob)] {
         for _ in 0..PROBATION {
             let (games, _) = scenario.plays(player).await;
             scenario.app.clock.advance_seconds(PATIENCE);
@@ -159,7 +156,7 @@ async fn an_honest_newcomer_is_not_convicted_by_those_who_vouched_for_each_other
     for _ in 0..3 {
         let (games, _) = scenario.alice_plays().await;
         scenario.app.clock.advance_seconds(PATIENCE);
-        for token in [&bob, &carol, &dave] {
+        for token in [bob, carol, dave] {
             scenario.app.lease(token).await;
             scenario.answer(token, &games, Other).await;
         }
@@ -172,7 +169,7 @@ async fn an_honest_newcomer_is_not_convicted_by_those_who_vouched_for_each_other
 
 #[tokio::test]
 async fn the_page_says_how_much_is_audited_and_that_nobody_is_trusted() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     scenario.judged(Same).await;
     let page = scenario.app.page("/trust").await;
     assert!(

@@ -6,10 +6,9 @@ use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::{ChunkPage, Job};
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::config::Registration;
 use serde_json::json;
 
-use crate::support::app::{TestApp, params, parse, value};
+use crate::support::app::{TestApp, parse};
 use crate::support::games::{chunk, selfplay};
 
 /// Workers that are told of a network in two seconds and a half.
@@ -26,10 +25,7 @@ async fn leases(app: &TestApp, worker: u32) -> Job {
 
 #[tokio::test]
 async fn games_of_the_network_before_are_taken_while_a_fleet_is_told_of_a_new_one() {
-    let mut params = params();
-    params.gate = GateRule::None;
-    let app = TestApp::with(Registration::Open, params).await;
-    app.submit(0).await;
+    let app = TestApp::of_run(1, |run| run.gate = GateRule::None).await;
     for worker in 0..WORKERS {
         leases(&app, worker).await;
     }
@@ -56,9 +52,7 @@ async fn games_of_the_network_before_are_taken_while_a_fleet_is_told_of_a_new_on
 async fn the_more_wait_for_a_paused_run_the_less_often_each_asks() {
     let app = TestApp::new().await;
     app.submit(0).await;
-    let pause = r#"{"status": "paused"}"#;
-    let paused = app.call(Method::PATCH, "/runs/main", &app.operator, pause);
-    value(paused.await).await;
+    app.patch_run(&json!({"status": "paused"})).await;
     let wait = async |worker| {
         let nothing = asks(&app, worker).await;
         assert_eq!(nothing.status(), StatusCode::NO_CONTENT);

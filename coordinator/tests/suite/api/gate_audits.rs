@@ -9,7 +9,6 @@ use rookery_common::protocol::people::Scope;
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::settle_gates;
-use sqlx::{AnyConnection, Connection as _};
 
 use crate::support::app::user;
 use crate::support::audit_scenario::{AuditScenario, PATIENCE};
@@ -50,8 +49,8 @@ async fn gate(scenario: &AuditScenario) -> MatchInfo {
 #[tokio::test]
 async fn made_up_games_that_would_end_a_gate_fail_and_it_goes_on_without_them() {
     let scenario = with_auditor().await;
-    let alice = scenario.app.alice.clone();
-    let made_up = wins(&scenario, &alice).await;
+    let alice = &scenario.app.alice;
+    let made_up = wins(&scenario, alice).await;
     let open = gate(&scenario).await;
     assert_eq!(
         (open.status, open.tally.pairs.counts),
@@ -64,8 +63,8 @@ async fn made_up_games_that_would_end_a_gate_fail_and_it_goes_on_without_them() 
     let open = gate(&scenario).await;
     assert_eq!((open.status, open.tally.wins), (MatchStatus::Open, 0));
     // The second failure was one too many. Others play the pairs again.
-    let bob = scenario.app.bob.clone();
-    let honest = wins(&scenario, &bob).await;
+    let bob = &scenario.app.bob;
+    let honest = wins(&scenario, bob).await;
     for status in [MatchStatus::Open, MatchStatus::Promoted] {
         scenario.answer(&scenario.auditor, &honest, Same).await;
         assert_eq!(gate(&scenario).await.status, status);
@@ -76,8 +75,8 @@ async fn made_up_games_that_would_end_a_gate_fail_and_it_goes_on_without_them() 
 #[tokio::test]
 async fn a_gate_ends_when_the_audits_of_its_games_have_passed() {
     let scenario = with_auditor().await;
-    let alice = scenario.app.alice.clone();
-    let games = wins(&scenario, &alice).await;
+    let alice = &scenario.app.alice;
+    let games = wins(&scenario, alice).await;
     scenario.answer(&scenario.auditor, &games, Same).await;
     settle_gates(&scenario.app.app).await.unwrap();
     assert_eq!(gate(&scenario).await.status, MatchStatus::Open);
@@ -93,14 +92,14 @@ async fn a_gate_ends_when_the_audits_of_its_games_have_passed() {
 
 #[tokio::test]
 async fn a_gate_waits_for_volunteers_as_well() {
-    let mut scenario = AuditScenario::new().await;
-    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave].map(Clone::clone);
-    scenario.proven(&[&bob, &carol, &dave]).await;
+    let scenario = AuditScenario::new().await;
+    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave];
+    scenario.proven(&[bob, carol, dave]).await;
     scenario.app.submit(1).await;
-    let auditor = scenario.auditor.clone();
-    let games = wins(&scenario, &auditor).await;
+    let auditor = &scenario.auditor;
+    let games = wins(&scenario, auditor).await;
     scenario.app.clock.advance_seconds(PATIENCE);
-    for volunteer in [&bob, &carol] {
+    for volunteer in [bob, carol] {
         assert_eq!(gate(&scenario).await.status, MatchStatus::Open);
         scenario.answer(volunteer, &games, Same).await;
     }
@@ -112,8 +111,8 @@ async fn a_gate_waits_for_volunteers_as_well() {
 async fn where_nobody_can_audit_a_gate_ends_at_once() {
     let scenario = AuditScenario::new().await;
     scenario.app.submit(1).await;
-    let alice = scenario.app.alice.clone();
-    wins(&scenario, &alice).await;
+    let alice = &scenario.app.alice;
+    wins(&scenario, alice).await;
     assert_eq!(gate(&scenario).await.status, MatchStatus::Promoted);
     scenario.app.assert_consistent().await;
 }
@@ -121,8 +120,8 @@ async fn where_nobody_can_audit_a_gate_ends_at_once() {
 #[tokio::test]
 async fn a_gate_waits_for_no_audit_longer_than_a_quarter_of_an_hour() {
     let scenario = with_auditor().await;
-    let alice = scenario.app.alice.clone();
-    wins(&scenario, &alice).await;
+    let alice = &scenario.app.alice;
+    wins(&scenario, alice).await;
     let status_after = async |seconds| {
         scenario.app.clock.advance_seconds(seconds);
         settle_gates(&scenario.app.app).await.unwrap();
@@ -139,8 +138,8 @@ async fn a_gate_waits_for_no_audit_longer_than_a_quarter_of_an_hour() {
 #[tokio::test]
 async fn a_gate_waits_for_no_auditor_who_has_gone() {
     let scenario = with_auditor().await;
-    let alice = scenario.app.alice.clone();
-    wins(&scenario, &alice).await;
+    let alice = &scenario.app.alice;
+    wins(&scenario, alice).await;
     scenario.app.clock.advance_seconds(601);
     settle_gates(&scenario.app.app).await.unwrap();
     assert_eq!(gate(&scenario).await.status, MatchStatus::Promoted);
@@ -168,29 +167,29 @@ async fn audits_that_a_gate_waits_for_come_before_a_flood_of_others() {
     }
     scenario.planned().await;
     scenario.app.submit(1).await;
-    let (alice, bob) = (scenario.app.alice.clone(), scenario.app.bob.clone());
-    let games = wins(&scenario, &alice).await;
+    let (alice, bob) = (&scenario.app.alice, &scenario.app.bob);
+    let games = wins(&scenario, alice).await;
     scenario.app.clock.advance_seconds(PATIENCE);
     // Somebody is drawn for them first.
     let (db, now) = (&scenario.app.app.db, scenario.app.clock.now());
     let board = db.draw_boards(now).await.unwrap().remove(0);
-    let alices = Token::parse(&alice).unwrap().hash();
+    let alices = Token::parse(alice).unwrap().hash();
     let alices = db.principal(&alices).await.unwrap().unwrap().user;
     let authors = board.audits.iter().map(|audit| audit.author.user);
     let places = authors.enumerate().filter(|(_, user)| *user == alices);
     let places: Vec<usize> = places.map(|(place, _)| place).collect();
     assert_eq!(places, [0, 1]);
     // Who is drawn for several makes them first.
-    let bobs = Token::parse(&bob).unwrap().hash();
+    let bobs = Token::parse(bob).unwrap().hash();
     let bobs = db.principal(&bobs).await.unwrap().unwrap().user;
     let drawn = [5, 1].map(|place| (board.audits[place].id, bobs));
     db.enter_draws(drawn.to_vec(), now).await.unwrap();
-    let job = scenario.app.lease(&bob).await;
+    let job = scenario.app.lease(bob).await;
     let Work::Audit { tasks, .. } = &job.work else {
         panic!("no audit: {:?}", job.work)
     };
     assert!(games.iter().any(|game| game.seed == tasks[0].seed));
-    scenario.gives_back(&bob, &job).await;
+    scenario.gives_back(bob, &job).await;
     // The operator's auditor makes them first, too.
     for status in [MatchStatus::Open, MatchStatus::Promoted] {
         scenario.answer(&scenario.auditor, &games, Same).await;
@@ -203,23 +202,15 @@ async fn audits_that_a_gate_waits_for_come_before_a_flood_of_others() {
 async fn no_flood_of_ones_own_takes_an_audit_away_that_a_gate_waits_for() {
     let scenario = AuditScenario::new().await;
     scenario.come(&[&scenario.auditor]).await;
-    let alice = scenario.app.alice.clone();
-    floods(&scenario, &alice, 0, 205).await;
+    let alice = &scenario.app.alice;
+    floods(&scenario, alice, 0, 205).await;
     scenario.app.submit(1).await;
-    wins(&scenario, &alice).await;
+    wins(&scenario, alice).await;
     // Chance would give these up before any other.
-    let mut ledger = AnyConnection::connect(scenario.app.database.url())
-        .await
-        .unwrap();
-    sqlx::query(
-        "UPDATE audits SET sampling_key = -1000
-         WHERE chunk IN (SELECT sequence FROM chunks WHERE kind = 'match')",
-    )
-    .execute(&mut ledger)
-    .await
-    .unwrap();
-    ledger.close().await.unwrap();
-    floods(&scenario, &alice, 1_000, 5).await;
+    let lowest = "UPDATE audits SET sampling_key = -1000
+                  WHERE chunk IN (SELECT sequence FROM chunks WHERE kind = 'match')";
+    scenario.app.database.tamper(lowest).await;
+    floods(&scenario, alice, 1_000, 5).await;
     scenario.planned().await;
     assert_eq!(scenario.alice().await.audits_open, 200);
     settle_gates(&scenario.app.app).await.unwrap();

@@ -3,7 +3,6 @@
 use axum::http::{Method, StatusCode};
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_coordinator::db::Checked;
-use sqlx::{AnyConnection, Connection as _};
 
 use crate::support::app::{TestApp, run};
 use crate::support::audit_scenario::{AuditScenario, PATIENCE};
@@ -15,10 +14,8 @@ use crate::support::matches::{contested, gated, play, statuses};
 /// Changes the ledger, one statement after the other; the check must name what each leads to.
 async fn are_named<const N: usize>(app: &TestApp, changes: [(&'static str, &str); N]) {
     app.assert_consistent().await;
-    let database = AnyConnection::connect(app.database.url());
-    let mut database = database.await.unwrap();
     for (change, named) in changes {
-        sqlx::query(change).execute(&mut database).await.unwrap();
+        app.database.tamper(change).await;
         let found = app.app.db.check(&run()).await.unwrap().discrepancies;
         let named = found.iter().any(|found| found.what.contains(named));
         assert!(named, "{change}: {found:?}");
@@ -137,7 +134,7 @@ async fn how_a_gate_ended_follows_from_its_games() {
 
 #[tokio::test]
 async fn passed_audits_are_counted_again() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     scenario.judged(Same).await;
     let changes = [
         ("UPDATE track_records SET passed = 2", "of contributor"),
@@ -150,12 +147,12 @@ async fn passed_audits_are_counted_again() {
 #[tokio::test]
 async fn passes_are_vouched_for_by_auditors_and_by_those_for_whom_they_vouched() {
     let named = "vouched passes of contributor";
-    let mut scenario = AuditScenario::new().await;
-    let bob = scenario.app.bob.clone();
-    scenario.proven(&[&bob]).await;
+    let scenario = AuditScenario::new().await;
+    let bob = &scenario.app.bob;
+    scenario.proven(&[bob]).await;
     let (games, _) = scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
-    scenario.answer(&bob, &games, Same).await;
+    scenario.answer(bob, &games, Same).await;
     let changes = [
         (
             "UPDATE track_records SET vouched = 0 WHERE passed = 1",
@@ -171,7 +168,7 @@ async fn passes_are_vouched_for_by_auditors_and_by_those_for_whom_they_vouched()
 
 #[tokio::test]
 async fn newcomers_vouch_for_nobody() {
-    let mut scenario = AuditScenario::of_newcomers().await;
+    let scenario = AuditScenario::of_newcomers().await;
     let (games, _) = scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
     scenario.answer(&scenario.app.bob, &games, Same).await;
@@ -181,7 +178,7 @@ async fn newcomers_vouch_for_nobody() {
 
 #[tokio::test]
 async fn what_a_failed_audit_has_taken_away_stays_away() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     scenario.judged(Same).await;
     scenario.judged(Other).await;
     let changes = [("UPDATE track_records SET passed = 1", "of contributor")];

@@ -14,12 +14,12 @@ use crate::support::noon;
 
 #[tokio::test]
 async fn two_volunteers_convict_and_one_does_not() {
-    let mut scenario = AuditScenario::new().await;
-    let (bob, carol) = (scenario.app.bob.clone(), scenario.carol.clone());
-    scenario.proven(&[&bob, &carol]).await;
+    let scenario = AuditScenario::new().await;
+    let (bob, carol) = (&scenario.app.bob, &scenario.carol);
+    scenario.proven(&[bob, carol]).await;
     let before = scenario.training_positions().await;
     let (games, hash) = scenario.alice_plays().await;
-    scenario.without_auditor(&[&bob, &carol]).await;
+    scenario.without_auditor(&[bob, carol]).await;
     let first = scenario.drawn_answers(&games, Other).await;
     assert_eq!(scenario.alice().await.audits_open, 1);
     let second = scenario.drawn_answers(&games, Other).await;
@@ -34,9 +34,9 @@ async fn two_volunteers_convict_and_one_does_not() {
 
 #[tokio::test]
 async fn volunteers_convict_nobody_while_an_auditor_is_at_work() {
-    let mut scenario = AuditScenario::new().await;
-    let (bob, carol) = (scenario.app.bob.clone(), scenario.carol.clone());
-    scenario.proven(&[&bob, &carol]).await;
+    let scenario = AuditScenario::new().await;
+    let (bob, carol) = (&scenario.app.bob, &scenario.carol);
+    scenario.proven(&[bob, carol]).await;
     let (games, _) = scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
     for _ in 0..2 {
@@ -57,9 +57,9 @@ async fn volunteers_convict_nobody_while_an_auditor_is_at_work() {
 
 #[tokio::test]
 async fn an_auditor_who_does_not_come_is_waited_for_an_hour() {
-    let mut scenario = AuditScenario::new().await;
-    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave].map(Clone::clone);
-    scenario.proven(&[&bob, &carol, &dave]).await;
+    let scenario = AuditScenario::new().await;
+    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave];
+    scenario.proven(&[bob, carol, dave]).await;
     let busy = scenario.app.lease(&scenario.auditor).await;
     let (games, _) = scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
@@ -68,7 +68,7 @@ async fn an_auditor_who_does_not_come_is_waited_for_an_hour() {
     }
     assert_eq!(scenario.alice().await.audits_failed, 0);
     scenario.app.clock.advance_seconds(3_600);
-    scenario.come(&[&bob, &carol, &dave]).await;
+    scenario.come(&[bob, carol, dave]).await;
     let beat = scenario.beats(&scenario.auditor, &busy).await;
     assert_eq!(beat.status(), StatusCode::OK);
     scenario.drawn_answers(&games, Other).await;
@@ -78,9 +78,9 @@ async fn an_auditor_who_does_not_come_is_waited_for_an_hour() {
 
 #[tokio::test]
 async fn a_false_accuser_is_overruled_and_loses_trust() {
-    let mut scenario = AuditScenario::new().await;
-    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave].map(Clone::clone);
-    scenario.proven(&[&bob, &carol, &dave]).await;
+    let scenario = AuditScenario::new().await;
+    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave];
+    scenario.proven(&[bob, carol, dave]).await;
     let (games, _) = scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
     let accuser = scenario.drawn_answers(&games, Other).await;
@@ -96,16 +96,16 @@ async fn a_false_accuser_is_overruled_and_loses_trust() {
 
 #[tokio::test]
 async fn small_chunks_earn_a_pass_together_and_excuse_no_bad_ones() {
-    let mut scenario = AuditScenario::new().await;
-    let alice = scenario.app.alice.clone();
+    let scenario = AuditScenario::new().await;
+    let alice = &scenario.app.alice;
     for passed in [0, 0, 0, 1] {
         // A little more than a quarter of a whole pass.
-        let (games, _) = scenario.plays_some(&alice, 51).await;
+        let (games, _) = scenario.plays_some(alice, 51).await;
         scenario.answer(&scenario.auditor, &games, Same).await;
         assert_eq!(scenario.alice().await.audits_passed, passed);
     }
     scenario.judged(Other).await;
-    let (games, _) = scenario.plays_some(&alice, 51).await;
+    let (games, _) = scenario.plays_some(alice, 51).await;
     scenario.answer(&scenario.auditor, &games, Same).await;
     // The small chunks of before are brought before the auditors no more: they passed.
     scenario.judged(Other).await;
@@ -115,10 +115,10 @@ async fn small_chunks_earn_a_pass_together_and_excuse_no_bad_ones() {
 
 #[tokio::test]
 async fn a_large_false_chunk_among_small_honest_ones_is_not_excused() {
-    let mut scenario = AuditScenario::new().await;
-    let alice = scenario.app.alice.clone();
-    let mut judged = async |games, found| {
-        let (games, _) = scenario.plays_some(&alice, games).await;
+    let scenario = AuditScenario::new().await;
+    let alice = &scenario.app.alice;
+    let judged = async |games, found| {
+        let (games, _) = scenario.plays_some(alice, games).await;
         scenario.answer(&scenario.auditor, &games, found).await;
         scenario.alice().await.level
     };
@@ -134,11 +134,11 @@ async fn a_large_false_chunk_among_small_honest_ones_is_not_excused() {
 
 #[tokio::test]
 async fn as_much_honest_work_excuses_a_failure_in_whatever_pieces() {
-    let mut scenario = AuditScenario::new().await;
-    let alice = scenario.app.alice.clone();
+    let scenario = AuditScenario::new().await;
+    let alice = &scenario.app.alice;
     scenario.judged(Other).await;
     for _ in 0..8 {
-        let (games, _) = scenario.plays_some(&alice, 25).await;
+        let (games, _) = scenario.plays_some(alice, 25).await;
         scenario.answer(&scenario.auditor, &games, Same).await;
     }
     scenario.judged(Other).await;
@@ -148,10 +148,10 @@ async fn as_much_honest_work_excuses_a_failure_in_whatever_pieces() {
 
 #[tokio::test]
 async fn small_chunks_are_judged_together() {
-    let mut scenario = AuditScenario::new().await;
-    let alice = scenario.app.alice.clone();
-    let mut judged = async || {
-        let (games, _) = scenario.plays_some(&alice, 1).await;
+    let scenario = AuditScenario::new().await;
+    let alice = &scenario.app.alice;
+    let judged = async || {
+        let (games, _) = scenario.plays_some(alice, 1).await;
         scenario.answer(&scenario.auditor, &games, Near).await;
         scenario.app.assert_consistent().await;
         let alice = scenario.alice().await;
@@ -174,30 +174,30 @@ async fn small_chunks_are_judged_together() {
 
 #[tokio::test]
 async fn one_failure_brings_the_recent_chunks_before_the_auditors() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     for _ in 0..10 {
         scenario.judged(Same).await;
     }
     assert_eq!(scenario.alice().await.level, TrustLevel::Trusted);
     assert_eq!(scenario.alice().await.audit_rate, 0.0625);
     // Trusted, she is hardly audited any more.
-    let alice = scenario.app.alice.clone();
+    let alice = &scenario.app.alice;
     for _ in 0..30 {
-        scenario.plays_some(&alice, FEW).await;
+        scenario.plays_some(alice, FEW).await;
     }
     let open = scenario.alice().await.audits_open;
     assert!(open < 15, "{open} of 30 at a rate of a tenth");
     // One of these audits fails; if chance opened none, the next chunk's will.
-    let token = scenario.auditor.clone();
+    let token = &scenario.auditor;
     let job = loop {
-        let job = scenario.lease(&token).await;
+        let job = scenario.lease(token).await;
         if job.work.kind() == WorkKind::Audit {
             break job;
         }
-        scenario.plays_some(&alice, FEW).await;
+        scenario.plays_some(alice, FEW).await;
     };
     let before = scenario.alice().await.audits_open;
-    scenario.app.accepted(&token, &unlike(&job)).await;
+    scenario.app.accepted(token, &unlike(&job)).await;
     let alice = scenario.alice().await;
     assert_eq!((alice.audits_passed, alice.audit_rate), (0, 1.0));
     assert!(
@@ -210,13 +210,13 @@ async fn one_failure_brings_the_recent_chunks_before_the_auditors() {
 
 #[tokio::test]
 async fn drift_is_measured_and_brings_chunks_before_the_auditors() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     for _ in 0..10 {
         scenario.judged(Same).await;
     }
-    let alice = scenario.app.alice.clone();
+    let alice = &scenario.app.alice;
     for _ in 0..30 {
-        scenario.plays_some(&alice, FEW).await;
+        scenario.plays_some(alice, FEW).await;
     }
     let db = &scenario.app.app.db;
     let samples = db.samples(&run()).await.unwrap();

@@ -12,10 +12,8 @@ use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::problem::Remedy;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
-use rookery_coordinator::config::Registration;
-use sqlx::Connection as _;
 
-use crate::support::app::{TestApp, code, params, parse, problem, run, user};
+use crate::support::app::{TestApp, code, parse, problem, run, user};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games, pairs};
 use crate::support::matches::{gated, play, statuses};
@@ -221,9 +219,7 @@ async fn games_of_a_decided_match_count_neither_for_its_tally_nor_for_ratings() 
 
 #[tokio::test]
 async fn without_a_gate_every_candidate_is_promoted() {
-    let mut params = params();
-    params.gate = GateRule::None;
-    let app = TestApp::with(Registration::Open, params).await;
+    let app = TestApp::of_run(0, |run| run.gate = GateRule::None).await;
     let mut events = app.app.events.subscribe();
     app.submit(0).await;
     assert_eq!(app.submit(1).await.status, NetworkStatus::Promoted);
@@ -246,17 +242,14 @@ async fn an_upload_that_a_newer_schema_fails_is_sent_again_and_counts_once() {
     let app = gated().await;
     let job = app.lease(&app.alice).await;
     let bytes = chunk(&job, &pair_games(&job, 0, [Win, Win]));
-    let mut database = sqlx::AnyConnection::connect(app.database.url())
-        .await
-        .unwrap();
     // What an upgrade's first coordinator does to those of the version before.
     let upgrade = "ALTER TABLE match_pairs RENAME TO pairs_of_matches";
-    sqlx::query(upgrade).execute(&mut database).await.unwrap();
+    app.database.tamper(upgrade).await;
     let failed = problem(app.upload(&app.alice, &bytes).await).await;
     assert_eq!(failed.code, ProblemCode::Internal);
     assert_eq!(failed.remedy(), Remedy::Retry);
     let replaced = "ALTER TABLE pairs_of_matches RENAME TO match_pairs";
-    sqlx::query(replaced).execute(&mut database).await.unwrap();
+    app.database.tamper(replaced).await;
     let receipt = app.accepted(&app.alice, &bytes).await;
     assert_eq!((receipt.games, receipt.duplicate), (2, false));
     let tally = app.get::<MatchInfo>("/matches/1").await.tally;
@@ -278,15 +271,9 @@ async fn columns_that_a_newer_version_adds_disturb_nobody() {
     };
     ask_all().await;
     app.lease(&app.alice).await;
-    let mut database = sqlx::AnyConnection::connect(app.database.url())
-        .await
-        .unwrap();
     for table in ["runs", "networks", "matches"] {
         let upgrade = format!("ALTER TABLE {table} ADD COLUMN of_tomorrow BIGINT");
-        sqlx::raw_sql(sqlx::AssertSqlSafe(upgrade))
-            .execute(&mut database)
-            .await
-            .unwrap();
+        app.database.tamper(&upgrade).await;
     }
     ask_all().await;
     app.lease(&app.bob).await;

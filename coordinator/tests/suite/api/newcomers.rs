@@ -13,70 +13,66 @@ use crate::support::games::Found::Other;
 
 #[tokio::test]
 async fn newcomers_do_not_decide_gates_while_enough_others_are_at_work() {
-    let mut scenario = AuditScenario::new().await;
-    let [alice, bob] = [&scenario.app.alice, &scenario.app.bob].map(Clone::clone);
-    let [carol, dave] = [&scenario.carol, &scenario.dave].map(Clone::clone);
-    scenario.proven(&[&bob, &carol, &dave]).await;
+    let scenario = AuditScenario::new().await;
+    let [alice, bob] = [&scenario.app.alice, &scenario.app.bob];
+    let [carol, dave] = [&scenario.carol, &scenario.dave];
+    scenario.proven(&[bob, carol, dave]).await;
     scenario.app.submit(1).await;
-    assert_eq!(scenario.kind(&alice).await, WorkKind::SelfPlay);
-    assert_eq!(scenario.kind(&dave).await, WorkKind::Match);
+    assert_eq!(scenario.kind(alice).await, WorkKind::SelfPlay);
+    assert_eq!(scenario.kind(dave).await, WorkKind::Match);
     assert_eq!(scenario.kind(&scenario.auditor).await, WorkKind::Match);
     // The others have gone, and their leases are over.
     scenario.app.clock.advance_seconds(601);
-    assert_eq!(scenario.kind(&alice).await, WorkKind::Match);
+    assert_eq!(scenario.kind(alice).await, WorkKind::Match);
 }
 
 #[tokio::test]
 async fn who_has_failed_an_audit_waits_for_gates_twice_as_long() {
-    let mut scenario = AuditScenario::new().await;
-    let [alice, bob] = [&scenario.app.alice, &scenario.app.bob].map(Clone::clone);
-    let [carol, dave] = [&scenario.carol, &scenario.dave].map(Clone::clone);
+    let scenario = AuditScenario::new().await;
+    let [alice, bob] = [&scenario.app.alice, &scenario.app.bob];
+    let [carol, dave] = [&scenario.carol, &scenario.dave];
     scenario.judged(Other).await;
-    scenario.proven(&[&alice]).await;
+    scenario.proven(&[alice]).await;
     assert_eq!(scenario.alice().await.level, TrustLevel::Trusted);
-    scenario.proven(&[&bob, &carol, &dave]).await;
+    scenario.proven(&[bob, carol, dave]).await;
     scenario.app.submit(1).await;
-    assert_eq!(scenario.kind(&alice).await, WorkKind::SelfPlay);
-    assert_eq!(scenario.kind(&bob).await, WorkKind::Match);
+    assert_eq!(scenario.kind(alice).await, WorkKind::SelfPlay);
+    assert_eq!(scenario.kind(bob).await, WorkKind::Match);
 }
 
 #[tokio::test]
 async fn newcomers_play_gates_where_others_are_few_or_in_quarantine() {
-    let mut scenario = AuditScenario::new().await;
-    let [alice, bob] = [&scenario.app.alice, &scenario.app.bob].map(Clone::clone);
-    let [carol, dave] = [&scenario.carol, &scenario.dave].map(Clone::clone);
-    scenario.proven(&[&bob, &carol, &dave]).await;
+    let scenario = AuditScenario::new().await;
+    let [alice, bob] = [&scenario.app.alice, &scenario.app.bob];
+    let [carol, dave] = [&scenario.carol, &scenario.dave];
+    scenario.proven(&[bob, carol, dave]).await;
     assert_eq!(scenario.app.order("/users/dave", true).await, 204);
     scenario.app.submit(1).await;
-    assert_eq!(scenario.kind(&alice).await, WorkKind::Match);
+    assert_eq!(scenario.kind(alice).await, WorkKind::Match);
 }
 
 #[tokio::test]
 async fn newcomers_play_rating_matches_unless_these_may_move_best() {
-    let mut scenario = AuditScenario::new().await;
-    let [alice, bob] = [&scenario.app.alice, &scenario.app.bob].map(Clone::clone);
-    let [carol, dave] = [&scenario.carol, &scenario.dave].map(Clone::clone);
-    scenario.proven(&[&bob, &carol, &dave]).await;
-    let operator = scenario.app.operator.clone();
+    let scenario = AuditScenario::new().await;
+    let [alice, bob] = [&scenario.app.alice, &scenario.app.bob];
+    let [carol, dave] = [&scenario.carol, &scenario.dave];
+    scenario.proven(&[bob, carol, dave]).await;
+    let operator = &scenario.app.operator;
     let rolls_back = async |rollback| {
         let params = RunParams {
             gate: GateRule::None,
             rollback,
             ..params()
         };
-        let change = json!({ "params": params }).to_string();
-        let answer = scenario
-            .app
-            .call(Method::PATCH, "/runs/main", &operator, change);
-        assert_eq!(answer.await.status(), StatusCode::OK);
+        scenario.app.patch_run(&json!({ "params": params })).await;
     };
     rolls_back(None).await;
     scenario.app.submit(1).await;
     let new = json!({"run": "main", "candidate": 1, "opponent": 0, "pairs": 4}).to_string();
-    let opened = scenario.app.call(Method::POST, "/matches", &operator, new);
+    let opened = scenario.app.call(Method::POST, "/matches", operator, new);
     assert_eq!(opened.await.status(), StatusCode::CREATED);
-    assert_eq!(scenario.kind(&alice).await, WorkKind::Match);
+    assert_eq!(scenario.kind(alice).await, WorkKind::Match);
     rolls_back(Some(0.99)).await;
-    assert_eq!(scenario.kind(&alice).await, WorkKind::SelfPlay);
-    assert_eq!(scenario.kind(&bob).await, WorkKind::Match);
+    assert_eq!(scenario.kind(alice).await, WorkKind::SelfPlay);
+    assert_eq!(scenario.kind(bob).await, WorkKind::Match);
 }

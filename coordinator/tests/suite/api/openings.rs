@@ -5,7 +5,6 @@ use axum::http::Method;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_coordinator::background::openings::name_openings;
-use sqlx::Connection as _;
 
 use crate::support::app::{TestApp, body, code};
 use crate::support::games::{chunk, selfplay, selfplay_of};
@@ -130,11 +129,8 @@ async fn the_page_of_games_asks_for_an_opening() {
 async fn games_of_an_older_ledger_get_their_openings_from_their_chunks() {
     let app = played().await;
     let before = list(&app, "").await;
-    let mut ledger = sqlx::AnyConnection::connect(app.database.url())
-        .await
-        .unwrap();
     let older = "UPDATE games SET eco = NULL, opening = NULL";
-    sqlx::query(older).execute(&mut ledger).await.unwrap();
+    app.database.tamper(older).await;
     let note = "have no opening yet";
     let page = "/runs/main/games?opening=A05";
     assert!(app.page(page).await.contains(note));
@@ -145,8 +141,7 @@ async fn games_of_an_older_ledger_get_their_openings_from_their_chunks() {
     assert_eq!(name_openings(&app.app).await.unwrap(), (0, 0));
     // What cannot be read does not keep the others from their names.
     let newest = "UPDATE games SET eco = NULL, opening = NULL";
-    sqlx::query(newest).execute(&mut ledger).await.unwrap();
-    ledger.close().await.unwrap();
+    app.database.tamper(newest).await;
     app.app
         .blobs
         .remove(

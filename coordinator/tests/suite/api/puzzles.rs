@@ -5,19 +5,15 @@ use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::{NetworkInfo, PuzzleScore};
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::puzzle::Puzzle;
-use rookery_coordinator::config::Registration;
 use rookery_coordinator::db::PuzzleSetDraft;
 
-use crate::support::app::{TestApp, params, run};
+use crate::support::app::{TestApp, run};
 use crate::support::games::{chunk, puzzle, puzzle_game};
 use crate::support::noon;
 
 #[tokio::test]
 async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
-    let mut params = params();
-    params.scheduling.puzzle_share = 1.0;
-    let app = TestApp::with(Registration::Open, params).await;
-    app.submit(0).await;
+    let app = TestApp::of_run(1, |run| run.scheduling.puzzle_share = 1.0).await;
     assert_eq!(
         app.lease(&app.alice).await.work.kind(),
         WorkKind::SelfPlay,

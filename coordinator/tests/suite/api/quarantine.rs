@@ -23,7 +23,7 @@ use crate::support::noon;
 
 #[tokio::test]
 async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     let good = scenario.judged(Same).await;
     let first = scenario.judged(Other).await;
     assert_eq!(scenario.holds().await, [(first, true)]);
@@ -60,7 +60,7 @@ async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
 
 #[tokio::test]
 async fn nobody_is_kept_busy_with_audits_of_those_in_quarantine() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     for _ in 0..3 {
         scenario.alice_plays().await;
     }
@@ -76,7 +76,7 @@ async fn nobody_is_kept_busy_with_audits_of_those_in_quarantine() {
 
 #[tokio::test]
 async fn operators_see_everybody_and_contributors_what_is_held() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     scenario.judged(Same).await;
     let bad = scenario.judged(Other).await;
     let people = scenario.people(&scenario.app.operator).await;

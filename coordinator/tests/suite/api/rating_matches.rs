@@ -13,7 +13,6 @@ use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::AnchorElo;
 use rookery_common::rating::gate::GateRule;
-use rookery_coordinator::config::Registration;
 use rookery_coordinator::db::MatchDraft;
 use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::plan_waiting;
@@ -21,7 +20,7 @@ use rookery_coordinator::{intake, ratings};
 use serde_json::json;
 
 use crate::support::anchors::submit_program;
-use crate::support::app::{TestApp, code, params, parse, problem, run, user};
+use crate::support::app::{TestApp, code, parse, problem, run, user};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games};
 use crate::support::matches::{gated, play, statuses};
@@ -125,12 +124,11 @@ async fn matches(app: &TestApp, wanted: usize) -> Vec<MatchInfo> {
 
 #[tokio::test]
 async fn rating_matches_are_opened_one_after_the_other() {
-    let mut params = params();
-    params.gate = GateRule::None;
-    params.scheduling.rating_pairs = 1;
-    let app = TestApp::with(Registration::Open, params).await;
-    app.submit(0).await;
-    app.submit(1).await;
+    let app = TestApp::of_run(2, |run| {
+        run.gate = GateRule::None;
+        run.scheduling.rating_pairs = 1;
+    })
+    .await;
     for wanted in 1..=3 {
         let newest = matches(&app, wanted).await.swap_remove(0);
         assert_eq!(
@@ -168,10 +166,11 @@ async fn rating_matches_are_opened_one_after_the_other() {
 
 #[tokio::test]
 async fn networks_that_come_faster_than_pairs_are_tied_to_the_newest_that_is_rated() {
-    let mut params = params();
-    params.gate = GateRule::None;
-    params.scheduling.rating_pairs = 1;
-    let app = TestApp::with(Registration::Open, params).await;
+    let app = TestApp::of_run(0, |run| {
+        run.gate = GateRule::None;
+        run.scheduling.rating_pairs = 1;
+    })
+    .await;
     for number in 0..2 {
         app.submit(number).await;
     }
@@ -217,9 +216,7 @@ async fn networks_that_come_faster_than_pairs_are_tied_to_the_newest_that_is_rat
 
 #[tokio::test]
 async fn an_anchor_plays_rating_matches_and_is_never_best() {
-    let mut params = params();
-    params.scheduling.rating_pairs = 1;
-    let app = TestApp::with(Registration::Open, params).await;
+    let app = TestApp::of_run(0, |run| run.scheduling.rating_pairs = 1).await;
     let file = network_file(9);
     let submit = async |token: &str, anchor: &str| {
         let path = format!("/networks/{}?anchor={anchor}", ContentHash::of(&file));
@@ -344,10 +341,7 @@ async fn a_program_is_an_anchor_and_nothing_else() {
 
 #[tokio::test]
 async fn matches_against_programs_and_their_audits_are_for_workers_that_play_them() {
-    let mut params = params();
-    params.scheduling.rating_pairs = 1;
-    let app = TestApp::with(Registration::Open, params).await;
-    app.submit(0).await;
+    let app = TestApp::of_run(1, |run| run.scheduling.rating_pairs = 1).await;
     let_programs_play(&app).await;
     let receipt = submit_program(&app, Program::Random).await;
     matches(&app, 1).await;
@@ -375,10 +369,7 @@ async fn matches_against_programs_and_their_audits_are_for_workers_that_play_the
 
 #[tokio::test]
 async fn programs_play_the_runs_networks_and_not_each_other() {
-    let mut params = params();
-    params.scheduling.rating_pairs = 1;
-    let app = TestApp::with(Registration::Open, params).await;
-    app.submit(0).await;
+    let app = TestApp::of_run(1, |run| run.scheduling.rating_pairs = 1).await;
     let_programs_play(&app).await;
     submit_program(&app, Program::Random).await;
     matches(&app, 1).await;
@@ -401,21 +392,17 @@ async fn programs_play_the_runs_networks_and_not_each_other() {
 async fn let_programs_play(app: &TestApp) {
     let mut params = app.get::<RunInfo>("/runs/main").await.params;
     params.scheduling.anchor_share = 1.0;
-    let body = json!({ "params": params }).to_string();
-    let done = app
-        .call(Method::PATCH, "/runs/main", &app.operator, body)
-        .await;
-    assert_eq!(done.status(), StatusCode::OK);
+    app.patch_run(&json!({ "params": params })).await;
 }
 
 #[tokio::test]
 async fn a_new_run_has_programs_as_anchors_which_play_a_share_of_its_rating_matches() {
-    let mut params = params();
-    params.scheduling.rating_pairs = 1;
-    params.scheduling.anchor_share = 0.5;
-    params.gate = GateRule::None;
-    let app = TestApp::with(Registration::Open, params).await;
-    app.submit(0).await;
+    let app = TestApp::of_run(1, |run| {
+        run.scheduling.rating_pairs = 1;
+        run.scheduling.anchor_share = 0.5;
+        run.gate = GateRule::None;
+    })
+    .await;
     let networks: Vec<NetworkInfo> = app.get("/networks").await;
     let anchors: Vec<_> = networks
         .iter()
@@ -449,9 +436,6 @@ async fn a_new_run_has_programs_as_anchors_which_play_a_share_of_its_rating_matc
 
 #[tokio::test]
 async fn a_run_that_wants_no_anchors_has_none() {
-    let mut params = params();
-    params.scheduling.rating_pairs = 1;
-    let app = TestApp::with(Registration::Open, params).await;
-    app.submit(0).await;
+    let app = TestApp::of_run(1, |run| run.scheduling.rating_pairs = 1).await;
     assert_eq!(app.get::<Vec<NetworkInfo>>("/networks").await.len(), 1);
 }

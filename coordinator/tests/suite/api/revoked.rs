@@ -112,7 +112,7 @@ async fn a_request_whose_body_comes_slowly_is_not_done_for_a_token_revoked_meanw
 
 #[tokio::test]
 async fn an_auditor_whose_token_was_revoked_convicts_nobody() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     let (games, _) = scenario.alice_plays().await;
     let job = scenario.lease(&scenario.auditor).await;
     assert_eq!(job.work.kind(), WorkKind::Audit);

@@ -7,24 +7,21 @@ use rookery_common::protocol::matches::{MatchInfo, MatchStatus, RatingRow};
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
-use rookery_coordinator::config::Registration;
 use rookery_coordinator::ratings;
 use serde_json::json;
-use sqlx::Connection as _;
 
-use crate::support::app::{TestApp, params, parse, run};
+use crate::support::app::{TestApp, parse, run};
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{chunk, pair_games, pairs};
 use crate::support::matches::{play, statuses};
 
 /// A run without gates whose second network is best and plays so many pairs against the first.
 async fn in_match(rollback: Option<f64>, pairs: u32) -> TestApp {
-    let mut params = params();
-    params.gate = GateRule::None;
-    params.rollback = rollback;
-    let app = TestApp::with(Registration::Open, params).await;
-    app.submit(0).await;
-    app.submit(1).await;
+    let app = TestApp::of_run(2, |run| {
+        run.gate = GateRule::None;
+        run.rollback = rollback;
+    })
+    .await;
     let request = json!({"run": "main", "candidate": 1, "opponent": 0, "pairs": pairs});
     let (operator, request) = (&app.operator, request.to_string());
     let answer = app.call(Method::POST, "/matches", operator, request).await;
@@ -83,9 +80,6 @@ async fn best_moves_back_when_games_show_that_it_was_a_mistake() {
         Some(NetworkNumber(2))
     );
     app.assert_consistent().await;
-    let mut database = sqlx::AnyConnection::connect(app.database.url())
-        .await
-        .unwrap();
     for (change, network) in [
         (
             "UPDATE networks SET status = 'promoted' WHERE number = 1",
@@ -93,7 +87,7 @@ async fn best_moves_back_when_games_show_that_it_was_a_mistake() {
         ),
         ("UPDATE networks SET status = 'demoted' WHERE number = 2", 2),
     ] {
-        sqlx::query(change).execute(&mut database).await.unwrap();
+        app.database.tamper(change).await;
         let found = app.app.db.check(&run()).await.unwrap().discrepancies;
         let named = format!("status of network {network}");
         assert!(found.iter().any(|found| found.what == named), "{found:?}");

@@ -13,11 +13,11 @@ use crate::support::noon;
 
 #[tokio::test]
 async fn the_word_of_somebody_in_quarantine_counts_for_nothing() {
-    let mut scenario = AuditScenario::new().await;
-    let (bob, carol) = (scenario.app.bob.clone(), scenario.carol.clone());
-    scenario.proven(&[&bob, &carol]).await;
+    let scenario = AuditScenario::new().await;
+    let (bob, carol) = (&scenario.app.bob, &scenario.carol);
+    scenario.proven(&[bob, carol]).await;
     let (games, _) = scenario.alice_plays().await;
-    scenario.without_auditor(&[&bob, &carol]).await;
+    scenario.without_auditor(&[bob, carol]).await;
     let first = scenario.drawn_answers(&games, Other).await;
     let path = format!("/users/{first}");
     assert_eq!(scenario.app.order(&path, true).await, 204);
@@ -28,9 +28,9 @@ async fn the_word_of_somebody_in_quarantine_counts_for_nothing() {
 
 #[tokio::test]
 async fn those_in_quarantine_do_not_keep_newcomers_from_auditing() {
-    let mut scenario = AuditScenario::new().await;
-    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave].map(Clone::clone);
-    scenario.proven(&[&bob, &carol, &dave]).await;
+    let scenario = AuditScenario::new().await;
+    let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave];
+    scenario.proven(&[bob, carol, dave]).await;
     let db = scenario.app.app.db.clone();
     let auditors = db.tokens("auditor").await.unwrap();
     let revoked = db.revoke_token(auditors[0].id, "test", noon());
@@ -48,14 +48,13 @@ async fn those_in_quarantine_do_not_keep_newcomers_from_auditing() {
 
 #[tokio::test]
 async fn what_volunteers_find_in_many_audits_waits_for_the_operators_auditor() {
-    let mut scenario = AuditScenario::new().await;
-    let [alice, bob, carol] =
-        [&scenario.app.alice, &scenario.app.bob, &scenario.carol].map(Clone::clone);
-    scenario.proven(&[&bob, &carol]).await;
+    let scenario = AuditScenario::new().await;
+    let [alice, bob, carol] = [&scenario.app.alice, &scenario.app.bob, &scenario.carol];
+    scenario.proven(&[bob, carol]).await;
     let mut last = Vec::new();
-    for volunteer in [&bob, &carol, &bob, &carol, &bob, &carol] {
+    for volunteer in [bob, carol, bob, carol, bob, carol] {
         assert_eq!(scenario.alice().await.audits_open, 0);
-        last = scenario.plays_some(&alice, 1).await.0;
+        last = scenario.plays_some(alice, 1).await.0;
         scenario.app.clock.advance_seconds(PATIENCE);
         scenario.answer(volunteer, &last, Near).await;
     }
@@ -69,12 +68,12 @@ async fn what_volunteers_find_in_many_audits_waits_for_the_operators_auditor() {
 
 #[tokio::test]
 async fn what_the_operators_auditor_does_not_look_at_in_time_is_decided_without_it() {
-    let mut scenario = AuditScenario::new().await;
-    let (bob, carol) = (scenario.app.bob.clone(), scenario.carol.clone());
-    scenario.proven(&[&bob, &carol]).await;
+    let scenario = AuditScenario::new().await;
+    let (bob, carol) = (&scenario.app.bob, &scenario.carol);
+    scenario.proven(&[bob, carol]).await;
     let (games, _) = scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(PATIENCE);
-    for volunteer in [&bob, &carol] {
+    for volunteer in [bob, carol] {
         scenario.answer(volunteer, &games, Other).await;
     }
     let state = async || {
@@ -93,14 +92,13 @@ async fn what_the_operators_auditor_does_not_look_at_in_time_is_decided_without_
 #[tokio::test]
 async fn who_objects_in_32_bits_loses_no_trust_by_the_word_of_16_bits() {
     for (backend, passed) in [(Backend::CudaBf16, 10), (Backend::CudaF32, 0)] {
-        let mut scenario = AuditScenario::new().await;
-        let [bob, carol, dave] =
-            [&scenario.app.bob, &scenario.carol, &scenario.dave].map(Clone::clone);
-        scenario.proven(&[&bob, &carol, &dave]).await;
+        let scenario = AuditScenario::new().await;
+        let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave];
+        scenario.proven(&[bob, carol, dave]).await;
         let (games, _) = scenario.alice_plays().await;
         scenario.app.clock.advance_seconds(PATIENCE);
-        scenario.answer(&bob, &games, Other).await;
-        for token in [&carol, &dave] {
+        scenario.answer(bob, &games, Other).await;
+        for token in [carol, dave] {
             let job = scenario.lease(token).await;
             assert_eq!(job.work.kind(), WorkKind::Audit);
             let answer = chunk_on(backend, &job, &again(&job, &games, Same));
@@ -115,7 +113,7 @@ async fn who_objects_in_32_bits_loses_no_trust_by_the_word_of_16_bits() {
 
 #[tokio::test]
 async fn an_audit_is_of_one_backend() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     let (games, _) = scenario.alice_plays().await;
     let job = scenario.lease(&scenario.auditor).await;
     let parts = again(&job, &games, Same);

@@ -1,13 +1,12 @@
 //! Users and their tokens, and the names that users and runs have.
 
 use rookery_common::protocol::people::Scope;
-use rookery_common::protocol::server::Presentation;
 use rookery_coordinator::db::{
-    DbError, LogFilter, RunDraft, SharedDatabase, Standing, TokenDraft, UserChange, UserDraft,
+    DbError, LogFilter, SharedDatabase, Standing, TokenDraft, UserChange, UserDraft,
 };
 use rookery_coordinator::tokens::{Token, TokenHash};
 
-use super::{name, run, user, user_draft};
+use super::{run, run_draft, user, user_draft};
 use crate::support::app::params;
 use crate::support::noon;
 
@@ -96,13 +95,9 @@ pub(super) async fn names_are_unique(db: SharedDatabase) {
     assert!(matches!(again, Err(DbError::NameTaken(_))), "{again:?}");
     assert!(db.principal(&token.hash()).await.unwrap().is_none());
     run(&db, "a", params()).await;
-    let draft = RunDraft {
-        name: name("a"),
-        description: String::new(),
-        presentation: Presentation::default(),
-        params: params(),
-    };
-    let again = db.create_run(draft, "test", noon()).await;
+    let again = db
+        .create_run(run_draft("a", params()), "test", noon())
+        .await;
     assert!(matches!(again, Err(DbError::NameTaken(_))), "{again:?}");
 }
 

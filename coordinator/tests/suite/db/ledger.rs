@@ -16,12 +16,10 @@ use crate::support::noon;
 async fn a_ledger_of_a_newer_program_is_left_alone() {
     let database = TestDatabase::new().await;
     drop(database.open().await);
-    let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
     let later = "INSERT INTO _sqlx_migrations \
                  SELECT 9999, description, installed_on, success, checksum, execution_time \
                  FROM _sqlx_migrations LIMIT 1";
-    sqlx::raw_sql(later).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
+    database.tamper(later).await;
     let error = Database::open(database.url(), Duration::from_secs(20))
         .await
         .err();
@@ -37,14 +35,9 @@ async fn a_ledger_of_an_older_program_is_found_out_and_not_changed() {
     assert_eq!(find().await.unwrap(), Found::Nothing, "looking makes none");
     drop(database.open().await);
     assert_eq!(find().await.unwrap(), Found::Ledger);
-    let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
     let forget = "DELETE FROM _sqlx_migrations WHERE version IN \
                   (SELECT version FROM _sqlx_migrations ORDER BY version DESC LIMIT 2)";
-    sqlx::raw_sql(forget)
-        .execute(&mut connection)
-        .await
-        .unwrap();
-    connection.close().await.unwrap();
+    database.tamper(forget).await;
     for _ in 0..2 {
         assert_eq!(find().await.unwrap(), Found::Older(2));
     }
@@ -61,7 +54,7 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
         .await;
     renamed.unwrap();
     db.close().await;
-    let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+    let mut connection = database.connect().await;
     let undo = "DROP INDEX operator_log_of_user;
         ALTER TABLE operator_log DROP COLUMN user_id;
         ALTER TABLE audits RENAME COLUMN sampling_key TO luck;

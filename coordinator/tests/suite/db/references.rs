@@ -128,7 +128,7 @@ async fn the_largest_job_of_each_kind_takes_two_kilobytes_and_is_found_as_it_was
 
 /// The ledger has leases of these kinds, and none is larger than it may be.
 async fn assert_short(database: &TestDatabase, kinds: &[WorkKind]) {
-    let mut rows = AnyConnection::connect(database.url()).await.unwrap();
+    let mut rows = database.connect().await;
     let leases = bytes(&mut rows).await;
     rows.close().await.unwrap();
     let fit = leases.iter().all(|(_, bytes)| *bytes <= MOST_BYTES);
@@ -158,7 +158,7 @@ async fn a_match_from_the_built_in_book_takes_as_little() {
 
 #[tokio::test]
 async fn an_audit_takes_as_little() {
-    let mut scenario = AuditScenario::new().await;
+    let scenario = AuditScenario::new().await;
     scenario.alice_plays().await;
     scenario.app.clock.advance_seconds(1);
     let job = scenario.lease(&scenario.auditor).await;
@@ -183,7 +183,7 @@ async fn leases_of_earlier_versions_are_read() {
         panic!("{:?}", job.work.kind())
     };
     assert_eq!(openings.len(), 1024);
-    let mut rows = AnyConnection::connect(database.url()).await.unwrap();
+    let mut rows = database.connect().await;
     sqlx::query("UPDATE jobs SET work = $1")
         .bind(serde_json::to_string(&job.work).unwrap())
         .execute(&mut rows)

@@ -21,7 +21,7 @@ use rookery_coordinator::config::Registration;
 use rookery_coordinator::limits::address::Peer;
 use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting, watch_drift};
 use serde_json::json;
-use sqlx::{AnyConnection, Connection as _};
+use sqlx::Connection as _;
 
 use super::account::{Account, DAY, Role};
 use super::games::{Line, PLIES};
@@ -192,9 +192,7 @@ impl Fleet {
             Root::Auditor | Root::Volunteers => self.params.record,
             Root::Nobody => 0,
         };
-        let mut ledger = AnyConnection::connect(self.app.database.url())
-            .await
-            .unwrap();
+        let mut ledger = self.app.database.connect().await;
         sqlx::query(
             "INSERT INTO track_records (user_id, passed, part, failed, vouched)
              SELECT id, $1, 0, 0, $2 FROM users WHERE name LIKE 'contributor-%'",

@@ -5,9 +5,8 @@ use rookery_common::ids::ContentHash;
 use rookery_common::network::{Program, program_file};
 use rookery_common::protocol::matches::{MatchInfo, RatingRow};
 use rookery_common::protocol::networks::{NetworkReceipt, NetworkStatus};
-use rookery_coordinator::config::Registration;
 
-use super::app::{TestApp, params, parse};
+use super::app::{TestApp, parse};
 use super::games::Score::Win;
 use super::matches::play;
 use super::networks::network_file;
@@ -15,10 +14,7 @@ use super::networks::network_file;
 /// A coordinator whose network 0 has lost a pair of games to network 1, the anchor `maia-1100`; the
 /// ratings are fitted to them. The anchor was submitted with this Elo, if any.
 pub(crate) async fn beaten_by_an_anchor(elo: Option<u32>) -> TestApp {
-    let mut params = params();
-    params.scheduling.rating_pairs = 1;
-    let app = TestApp::with(Registration::Open, params).await;
-    app.submit(0).await;
+    let app = TestApp::of_run(1, |run| run.scheduling.rating_pairs = 1).await;
     let file = network_file(9);
     let elo = elo.map_or_else(String::new, |elo| format!("&elo={elo}"));
     let path = format!("/networks/{}?anchor=maia-1100{elo}", ContentHash::of(&file));

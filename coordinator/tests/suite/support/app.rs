@@ -12,6 +12,7 @@ use rookery_common::params::{RunParams, SchedulingParams, SelfPlayParams, Temper
 use rookery_common::protocol::jobs::{ChunkReceipt, Job};
 use rookery_common::protocol::networks::NetworkReceipt;
 use rookery_common::protocol::people::{OperatorLogPage, Scope};
+use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::server::Presentation;
 use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_common::rating::gate::GateRule;
@@ -107,19 +108,27 @@ impl TestApp {
         }
     }
 
+    /// The coordinator of a run whose parameters are changed, and that has so many networks.
+    pub(crate) async fn of_run(networks: u64, change: impl FnOnce(&mut RunParams)) -> Self {
+        let mut params = params();
+        change(&mut params);
+        let app = Self::with(Registration::Open, params).await;
+        for number in 0..networks {
+            app.submit(number).await;
+        }
+        app
+    }
+
     async fn parts(doors: AccessConfig, params: RunParams, blobs: SharedBlobs) -> Self {
         let database = TestDatabase::new().await;
         let db = database.open().await;
         let clock = Arc::new(ManualClock::new(noon()));
         let book = OpeningBook::from_epd(EITHER_MATES).unwrap();
         let app = App::new(db, blobs, clock.clone(), book, doors);
-        let draft = RunDraft {
-            name: run(),
-            description: String::new(),
-            presentation: Presentation::default(),
-            params,
-        };
-        app.db.create_run(draft, "test", clock.now()).await.unwrap();
+        let created = app
+            .db
+            .create_run(draft("main", params), "test", clock.now());
+        created.await.unwrap();
         Self {
             alice: user(&app, "alice", &[Scope::Contribute]).await,
             bob: user(&app, "bob", &[Scope::Contribute]).await,
@@ -184,12 +193,7 @@ impl TestApp {
 
     /// Creates one more run of the tests' parameters.
     pub(crate) async fn create_run(&self, name: &str) {
-        let draft = RunDraft {
-            name: name.parse().unwrap(),
-            description: String::new(),
-            presentation: Presentation::default(),
-            params: params(),
-        };
+        let draft = draft(name, params());
         let created = self.app.db.create_run(draft, "test", noon());
         created.await.unwrap();
     }
@@ -245,6 +249,13 @@ impl TestApp {
         parse(StatusCode::CREATED, response).await
     }
 
+    /// Changes the run, which must be possible.
+    pub(crate) async fn patch_run(&self, patch: &Value) -> RunInfo {
+        let patch = patch.to_string();
+        let answer = self.call(Method::PATCH, "/runs/main", &self.operator, patch);
+        parse(StatusCode::OK, answer.await).await
+    }
+
     /// Holds a contributor or a chunk, or clears it, as the operator.
     pub(crate) async fn order(&self, path: &str, quarantined: bool) -> StatusCode {
         let order = json!({"quarantined": quarantined, "reason": "looked at by hand"});
@@ -263,6 +274,16 @@ impl TestApp {
     pub(crate) async fn assert_consistent(&self) {
         let checked = self.app.db.check(&run()).await.unwrap();
         assert_eq!(checked.discrepancies, []);
+    }
+}
+
+/// A run that says nothing of itself.
+pub(crate) fn draft(name: &str, params: RunParams) -> RunDraft {
+    RunDraft {
+        name: name.parse().unwrap(),
+        description: String::new(),
+        presentation: Presentation::default(),
+        params,
     }
 }
 

@@ -1,5 +1,7 @@
 //! A coordinator at which contributors play, audit each other and are judged.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
@@ -10,14 +12,12 @@ use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::trust::{HoldPage, TrustInfo};
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::config::Registration;
 use rookery_coordinator::db::ACTIVE;
 use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting};
 use rookery_coordinator::trust::rate::PROBATION;
-use sqlx::{AnyConnection, Connection as _};
 
-use super::app::{TestApp, params, parse, user};
+use super::app::{TestApp, parse, user};
 use super::games::Found::Same;
 use super::games::{Found, audit, chunk, selfplay};
 use super::noon;
@@ -40,47 +40,43 @@ pub(crate) struct AuditScenario {
     pub(crate) carol: String,
     pub(crate) dave: String,
     pub(crate) auditor: String,
-    pub(crate) salt: u32,
+    salt: AtomicU32,
 }
 
 impl AuditScenario {
     pub(crate) async fn new() -> Self {
-        let mut params = params();
-        params.scheduling.selfplay_games = GAMES;
-        let app = TestApp::with(Registration::Open, params).await;
-        app.submit(0).await;
+        let app = TestApp::of_run(1, |run| run.scheduling.selfplay_games = GAMES).await;
         let contribute = &[Scope::Contribute];
         Self {
             carol: user(&app.app, "carol", contribute).await,
             dave: user(&app.app, "dave", contribute).await,
             auditor: user(&app.app, "auditor", &[Scope::Contribute, Scope::Audit]).await,
             app,
-            salt: 0,
+            salt: AtomicU32::new(0),
         }
     }
 
     /// Alice plays a job; the games, and the chunk's hash.
-    pub(crate) async fn alice_plays(&mut self) -> (Vec<GameRecord>, ContentHash) {
-        let alice = self.app.alice.clone();
-        self.plays(&alice).await
+    pub(crate) async fn alice_plays(&self) -> (Vec<GameRecord>, ContentHash) {
+        self.plays(&self.app.alice).await
     }
 
     /// Someone plays a self-play job.
-    pub(crate) async fn plays(&mut self, token: &str) -> (Vec<GameRecord>, ContentHash) {
+    pub(crate) async fn plays(&self, token: &str) -> (Vec<GameRecord>, ContentHash) {
         self.plays_some(token, GAMES).await
     }
 
     /// Someone plays the first games of a self-play job.
     pub(crate) async fn plays_some(
-        &mut self,
+        &self,
         token: &str,
         games: u32,
     ) -> (Vec<GameRecord>, ContentHash) {
         let job = self.app.lease(token).await;
         assert_eq!(job.work.kind(), WorkKind::SelfPlay);
-        self.salt += 1_000;
+        let salt = self.salt.fetch_add(1_000, Ordering::Relaxed);
         let games: Vec<_> = (0..games)
-            .map(|index| selfplay(&job, index, self.salt + index))
+            .map(|index| selfplay(&job, index, salt + index))
             .collect();
         let bytes = chunk(&job, &games);
         self.app.accepted(token, &bytes).await;
@@ -89,7 +85,7 @@ impl AuditScenario {
     }
 
     /// These contributors pass as many audits as a volunteer who audits others must have.
-    pub(crate) async fn proven(&mut self, tokens: &[&str]) {
+    pub(crate) async fn proven(&self, tokens: &[&str]) {
         for token in tokens {
             for _ in 0..PROBATION {
                 let (games, _) = self.plays(token).await;
@@ -165,9 +161,7 @@ impl AuditScenario {
     /// make the oldest.
     pub(crate) async fn drawn(&self) -> (&'static str, String) {
         draw_waiting(&self.app.app).await.unwrap();
-        let mut ledger = AnyConnection::connect(self.app.database.url())
-            .await
-            .unwrap();
+        let mut ledger = self.app.database.connect().await;
         let name: String = sqlx::query_scalar(
             "SELECT u.name FROM audits a JOIN users u ON u.id = a.drawn_for
              WHERE a.state = 'open' ORDER BY a.id LIMIT 1",
@@ -175,7 +169,6 @@ impl AuditScenario {
         .fetch_one(&mut ledger)
         .await
         .unwrap();
-        ledger.close().await.unwrap();
         let people = [
             ("alice", &self.app.alice),
             ("bob", &self.app.bob),
@@ -215,7 +208,7 @@ impl AuditScenario {
     }
 
     /// Alice plays, and the operator's auditor answers.
-    pub(crate) async fn judged(&mut self, found: Found) -> ContentHash {
+    pub(crate) async fn judged(&self, found: Found) -> ContentHash {
         let (games, hash) = self.alice_plays().await;
         self.answer(&self.auditor, &games, found).await;
         self.app.assert_consistent().await;

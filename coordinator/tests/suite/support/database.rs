@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rookery_coordinator::db::Database;
 use rookery_coordinator::db::SharedDatabase;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{AnyConnection, Connection as _, PgConnection};
 
 use super::postgres;
 
@@ -51,6 +51,19 @@ impl TestDatabase {
     /// Its address.
     pub(crate) fn url(&self) -> &str {
         &self.url
+    }
+
+    /// A connection beside the ledger's.
+    pub(crate) async fn connect(&self) -> AnyConnection {
+        AnyConnection::connect(&self.url).await.unwrap()
+    }
+
+    /// Changes rows behind the ledger's back.
+    pub(crate) async fn tamper(&self, change: &str) {
+        let mut connection = self.connect().await;
+        let change = sqlx::raw_sql(sqlx::AssertSqlSafe(change));
+        change.execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
     }
 
     /// A ledger in it.
