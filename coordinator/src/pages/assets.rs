@@ -9,83 +9,35 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use rookery_common::ids::ContentHash;
 
-/// Name, media type and content.
-const ASSETS: [(&str, &str, &[u8]); 14] = [
-    (
-        "style.css",
-        "text/css; charset=utf-8",
-        include_bytes!("../../assets/style.css"),
-    ),
-    (
-        "theme.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../assets/theme.js"),
-    ),
-    (
-        "zoom.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../assets/zoom.js"),
-    ),
-    (
-        "notify.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../assets/notify.js"),
-    ),
-    (
-        "live.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../assets/live.js"),
-    ),
-    (
-        "copy.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../assets/copy.js"),
-    ),
-    (
-        "board.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../assets/board.js"),
-    ),
-    (
-        "live-boards.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../assets/live-boards.js"),
-    ),
-    (
-        "viewer.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../assets/viewer.js"),
-    ),
-    (
-        "trust.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../assets/trust.js"),
-    ),
-    (
-        "operator-log.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../assets/operator-log.js"),
-    ),
-    (
-        "icon.svg",
-        "image/svg+xml",
-        include_bytes!("../../assets/icon.svg"),
-    ),
-    (
-        "picture.svg",
-        "image/svg+xml",
-        include_bytes!("../../assets/picture.svg"),
-    ),
+use super::bundle::media_type;
+
+macro_rules! assets {
+    ($($name:literal),+ $(,)?) => {
+        [$(($name, include_bytes!(concat!("../../assets/", $name)) as &[u8])),+]
+    };
+}
+
+/// Name and content.
+const ASSETS: [(&str, &[u8]); 14] = assets![
+    "style.css",
+    "theme.js",
+    "zoom.js",
+    "notify.js",
+    "live.js",
+    "copy.js",
+    "board.js",
+    "live-boards.js",
+    "viewer.js",
+    "trust.js",
+    "operator-log.js",
+    "icon.svg",
+    "picture.svg",
     // The same for link previews, which show no SVG.
-    (
-        "picture.png",
-        "image/png",
-        include_bytes!("../../assets/picture.png"),
-    ),
+    "picture.png",
 ];
 
 static VERSION: LazyLock<String> = LazyLock::new(|| {
-    let all: Vec<&[u8]> = ASSETS.iter().map(|(_, _, content)| *content).collect();
+    let all: Vec<&[u8]> = ASSETS.iter().map(|(_, content)| *content).collect();
     ContentHash::of(&all.concat()).short()
 });
 
@@ -106,7 +58,7 @@ pub(super) async fn robots() -> &'static str {
 
 /// Serves an asset under any version: a page that was loaded before an update gets the new one.
 pub(super) async fn serve(Path((version, name)): Path<(String, String)>) -> Response {
-    let Some((_, media, content)) = ASSETS.iter().find(|(asset, _, _)| *asset == name) else {
+    let Some((_, content)) = ASSETS.iter().find(|(asset, _)| *asset == name) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let current = version == *VERSION;
@@ -117,7 +69,7 @@ pub(super) async fn serve(Path((version, name)): Path<(String, String)>) -> Resp
     };
     (
         [
-            (header::CONTENT_TYPE, *media),
+            (header::CONTENT_TYPE, media_type(&name)),
             (header::CACHE_CONTROL, cache),
         ],
         *content,

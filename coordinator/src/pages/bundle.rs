@@ -78,11 +78,12 @@ fn accepts(list: &str, encoding: &str) -> bool {
     })
 }
 
-fn media_type(name: &str) -> &'static str {
+pub(super) fn media_type(name: &str) -> &'static str {
     match name.rsplit('.').next() {
         Some("js" | "mjs") => "text/javascript; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
         Some("txt") => "text/plain; charset=utf-8",
         Some("wasm") => "application/wasm",
         _ => "application/octet-stream",
