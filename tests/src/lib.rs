@@ -15,6 +15,7 @@
 //! - [`postgres`]: a PostgreSQL server that a test kills and starts again;
 //! - [`proxy`]: a way between two programs that a test cuts;
 //! - [`s3`]: an S3 server that a test kills and starts again, or lets fail;
+//! - [`s3_server`]: how it serves a folder, for a test's own process, too;
 //! - [`stores`]: what a site keeps its ledger and files in, and tests on each kind of it;
 //! - [`player`]: plays a job with a uniform evaluator and makes the chunk.
 
@@ -32,5 +33,6 @@ pub mod programs;
 pub mod proxy;
 pub mod s3;
 pub mod s3_fault;
+pub mod s3_server;
 pub mod site;
 pub mod stores;

@@ -223,7 +223,11 @@ impl Drop for Postgres {
 }
 
 /// A program of PostgreSQL, to be run by a user that is not root.
-fn program(name: &str) -> anyhow::Result<Command> {
+///
+/// # Errors
+///
+/// If PostgreSQL is not installed.
+pub fn program(name: &str) -> anyhow::Result<Command> {
     let path = folder_of_programs()?.join(name);
     if !Uid::effective().is_root() {
         return Ok(Command::new(path));
@@ -248,7 +252,11 @@ fn folder_of_programs() -> anyhow::Result<PathBuf> {
 
 /// Runs a command to its end. What it says goes to a file: a server that it leaves behind would
 /// keep a pipe open.
-fn run(command: &mut Command) -> anyhow::Result<()> {
+///
+/// # Errors
+///
+/// If it does not start, or fails; the error shows what it said.
+pub fn run(command: &mut Command) -> anyhow::Result<()> {
     let log = tempfile::NamedTempFile::new()?;
     let done = command
         .current_dir("/")

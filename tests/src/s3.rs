@@ -13,11 +13,11 @@ use crate::programs::{PATIENCE, Running, quiet_port};
 use crate::s3_fault::S3Fault;
 
 /// The key that the server knows.
-pub const KEY: &str = "test-key";
+pub(crate) const KEY: &str = "test-key";
 /// Its secret.
-pub const SECRET: &str = "test-secret";
+pub(crate) const SECRET: &str = "test-secret";
 /// The bucket that there is.
-const BUCKET: &str = "rookery";
+pub const BUCKET: &str = "rookery";
 
 /// A server; it is killed and its folder removed when it is dropped.
 #[derive(Debug)]

@@ -109,7 +109,7 @@ fn cut(bytes: Bytes) -> Body {
 }
 
 /// The answer where something went wrong.
-pub fn failure() -> Response<Body> {
+pub(crate) fn failure() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     response

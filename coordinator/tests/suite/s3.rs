@@ -117,7 +117,7 @@ async fn uploads_to_a_store_that_fails_are_answered_503_and_not_counted() {
     app.submit(0).await;
     let job = app.lease(&app.alice).await;
     let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
-    for fault in [S3Fault::Failing, S3Fault::Hanging] {
+    for fault in [S3Fault::Failing, S3Fault::Slow] {
         s3.set_fault(fault);
         let problem = problem(app.upload(&app.alice, &bytes).await).await;
         assert_eq!(problem.code, ProblemCode::Unavailable, "{fault:?}");
@@ -183,7 +183,7 @@ async fn asking_whether_the_store_answers_does_not_write_each_time() {
 #[tokio::test]
 async fn a_store_that_knows_no_conditions_is_marked_too() {
     let s3 = S3::start().await;
-    let mut settings = s3.settings().to_vec();
+    let mut settings = s3.settings();
     settings.push(("AWS_CONDITIONAL_PUT".to_owned(), "disabled".to_owned()));
     let store = ObjectBlobs::open(&S3::url(), settings, Downloads::default()).unwrap();
     let text = Bytes::from_static(b"mark\n");

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use rookery_tests::postgres::{program, run};
+
 /// Settings of a server whose data nobody needs after a power cut.
 const SETTINGS: &str = "listen_addresses = ''\nmax_connections = 300\nfsync = off\n\
                         full_page_writes = off\nshared_buffers = 64MB\n";
@@ -47,49 +49,6 @@ pub(crate) fn url(database: &str) -> String {
     )
 }
 
-/// A program of PostgreSQL, to be run by a user that is not root.
-pub(crate) fn program(name: &str) -> Command {
-    let path = path_of(name);
-    let root = Command::new("id").arg("-u").output();
-    if root.is_ok_and(|id| id.stdout == b"0\n") {
-        let mut command = Command::new("runuser");
-        command.args(["-u", "nobody", "--"]).arg(path);
-        command
-    } else {
-        Command::new(path)
-    }
-}
-
-/// Where a program is: on the path, or where Debian keeps it.
-fn path_of(name: &str) -> PathBuf {
-    let named = std::env::var_os("PATH").unwrap_or_default();
-    let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
-    let mut versions: Vec<PathBuf> = installed
-        .filter_map(|entry| Some(entry.ok()?.path().join("bin")))
-        .collect();
-    versions.sort_by_key(|path| std::cmp::Reverse(path.clone()));
-    let missing = "the tests need PostgreSQL's programs: install the package `postgresql`";
-    std::env::split_paths(&named)
-        .chain(versions)
-        .map(|folder| folder.join(name))
-        .find(|path| path.is_file())
-        .expect(missing)
-}
-
-/// Runs a command to its end; what it says is shown if it fails.
-fn run(command: &mut Command) {
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let done = command
-        .current_dir("/")
-        .stdin(Stdio::null())
-        .stdout(log.reopen().unwrap())
-        .stderr(log.reopen().unwrap())
-        .status();
-    let done = done.unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let said = fs::read_to_string(log.path()).unwrap_or_default();
-    assert!(done.success(), "{command:?} failed:\n{said}");
-}
-
 impl Server {
     fn start() -> Self {
         let mut name = DefaultHasher::new();
@@ -119,28 +78,27 @@ fn start(folder: &Path) {
         fs::remove_dir_all(&data).unwrap();
     }
     let encoding = ["--encoding=UTF8", "--locale=C", "--no-sync"];
-    run(program("initdb")
-        .arg("--pgdata")
-        .arg(&data)
+    let mut initdb = program("initdb").unwrap();
+    initdb.arg("--pgdata").arg(&data);
+    run(initdb
         .args(["--username=postgres", "--auth=trust"])
-        .args(encoding));
+        .args(encoding))
+    .unwrap();
     let settings = format!(
         "{SETTINGS}unix_socket_directories = '{}'\n",
         folder.display()
     );
     let file = data.join("postgresql.auto.conf");
     fs::write(file, settings).unwrap();
-    run(program("pg_ctl")
-        .arg("--pgdata")
-        .arg(&data)
-        .arg("--log")
-        .arg(data.join("log"))
-        .args(["--wait", "start"]));
+    let mut pg_ctl = program("pg_ctl").unwrap();
+    pg_ctl.arg("--pgdata").arg(&data);
+    pg_ctl.arg("--log").arg(data.join("log"));
+    run(pg_ctl.args(["--wait", "start"])).unwrap();
 }
 
 fn watch(folder: &Path) {
     let stop = {
-        let mut stop = program("pg_ctl");
+        let mut stop = program("pg_ctl").unwrap();
         stop.arg("--pgdata").arg(folder.join("data"));
         stop.args(["--mode", "immediate", "stop"]);
         stop
