@@ -26,6 +26,7 @@ mod legacy;
 mod references;
 mod rollout;
 mod runs;
+mod statements;
 mod together;
 
 use crate::support::database::TestDatabase;
