@@ -90,7 +90,8 @@ impl Drop for TestDatabase {
             return;
         };
         // A database that stays goes away with the server.
-        let _ = postgres::program("psql")
+        let mut psql = rookery_tests::postgres::program("psql").unwrap();
+        let _ = psql
             .arg("--quiet")
             .arg("--dbname")
             .arg(postgres::url("postgres"))
