@@ -41,7 +41,9 @@ where
     loop {
         match caught(begin()).await {
             Ok(done) => return done,
-            Err(panic) => tracing::error!(%panic, "{what} ended by a bug; it is begun again."),
+            Err(panic) => {
+                tracing::error!(%panic, "RK-0237: {what} ended by a bug, and is started again.");
+            }
         }
         tokio::time::sleep(pause).await;
     }

@@ -68,7 +68,10 @@ pub fn read(path: &Path) -> anyhow::Result<Option<SigningKey>> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).with_context(|| format!("cannot read the key {shown}")),
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("RK-0711: cannot read the signing key {shown}"));
+        }
     };
     let key = SigningKey::from_text(&text);
     key.map(Some)
@@ -92,7 +95,7 @@ pub fn write(path: &Path, key: &SigningKey) -> anyhow::Result<()> {
         drop(std::fs::remove_file(&unfinished));
         Ok(named.and_then(|()| sync_folder(folder))?)
     };
-    attempt().with_context(|| format!("cannot write the key {}", path.display()))
+    attempt().with_context(|| format!("RK-0241: cannot write the key {}", path.display()))
 }
 
 /// Gives a file a name that no file has.

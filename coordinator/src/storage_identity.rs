@@ -22,9 +22,8 @@ use crate::db::{Database, DbError, LedgerId, Moved};
 /// What a mark says before the ledger's identifier.
 const WORDS: &str = "rookery ledger ";
 /// What an operator can do.
-const ADVICE: &str = "check --storage and --database (or --data-dir). If the store is to be this \
-                      ledger's from now on, see that no other ledger uses it any more, and run \
-                      `storage adopt`";
+const ADVICE: &str = "check --storage and --database (or --data-dir). To give the store to this \
+                      ledger, make sure that no other ledger uses it, and run `storage adopt`";
 
 /// Why a store is not used.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +59,7 @@ pub enum StorageIdentityError {
     },
     /// Its mark is none.
     #[error(
-        "the store's mark, {mark:?} in it, does not say which ledger it belongs to; {advice}",
+        "RK-0206: the store belongs to another ledger, it seems: its mark, {mark:?} in it, cannot be read; {advice}",
         mark = MARK, advice = ADVICE
     )]
     Unreadable,

@@ -34,8 +34,12 @@ static PROMETHEUS: OnceLock<PrometheusHandle> = OnceLock::new();
 ///
 /// If the text is not a valid filter, or logging was begun before.
 pub fn begin_logging(settings: &Settings) -> anyhow::Result<()> {
-    let filter = EnvFilter::try_new(&settings.log)
-        .with_context(|| format!("{:?} is no filter for log lines", settings.log))?;
+    let filter = EnvFilter::try_new(&settings.log).with_context(|| {
+        format!(
+            "the log filter {:?} is not valid; write for example info or debug",
+            settings.log
+        )
+    })?;
     let lines = tracing_subscriber::fmt()
         // A line that cannot be written is lost; by default that would panic once the reader is gone.
         .log_internal_errors(false)
@@ -180,7 +184,7 @@ impl Dependency {
             Some(cause) if news => tracing::warn!(
                 dependency = self.name,
                 cause,
-                "A dependency cannot be used; until it can, what needs it is answered 503."
+                "RK-0210: A dependency does not answer; requests that need it get 503 until it does."
             ),
             None if news => tracing::info!(dependency = self.name, "A dependency is back."),
             _ => {}
@@ -283,7 +287,7 @@ const COUNTERS: [(&str, Unit, &str); 10] = [
     (
         "rookery_connections_reclaimed_total",
         Unit::Count,
-        "Idle connections that were asked to go because others waited for a place.",
+        "Idle connections that were closed because others waited for a permit.",
     ),
 ];
 
@@ -326,17 +330,17 @@ const GAUGES: [(&str, Unit, &str); 13] = [
     (
         "rookery_leases_open",
         Unit::Count,
-        "Jobs that are out and not overdue.",
+        "Leases that are open and not overdue.",
     ),
     (
         "rookery_audits_open",
         Unit::Count,
-        "Chunks that are to be searched again by somebody else, or are being.",
+        "Chunks whose audit is open.",
     ),
     (
         "rookery_contributors_quarantined",
         Unit::Count,
-        "Contributors whose work is held back.",
+        "Contributors in quarantine.",
     ),
     (
         "rookery_match_pairs_wanted",
@@ -346,7 +350,7 @@ const GAUGES: [(&str, Unit, &str); 13] = [
     (
         "rookery_workers_alive",
         Unit::Count,
-        "Workers heard in the last ten minutes, by backend.",
+        "Workers active in the last ten minutes, by backend.",
     ),
     (
         "rookery_dependency_up",

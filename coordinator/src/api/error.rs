@@ -60,14 +60,14 @@ impl ApiError {
 
     /// Something failed inside; the cause is logged and not told.
     pub fn internal(cause: &dyn std::fmt::Display) -> Self {
-        tracing::error!(%cause, "A request failed inside the coordinator.");
+        tracing::error!(%cause, "RK-0227: A request failed inside the coordinator.");
         let detail = "The cause is in the coordinator's log, under the request's x-request-id.";
         Self::new(ProblemCode::Internal, detail)
     }
 
     /// A dependency is down; the cause is logged and not told.
     pub fn unavailable(cause: &dyn std::fmt::Display) -> Self {
-        tracing::error!(%cause, "A request could not be served now.");
+        tracing::error!(%cause, "RK-0228: A request could not be served now.");
         Self::new(ProblemCode::Unavailable, "Try again later.")
     }
 

@@ -180,7 +180,7 @@ fn refuse(detail: &str) -> ApiError {
 }
 
 fn not_known() -> ApiError {
-    refuse("this token is not known here, or it was revoked")
+    refuse("the coordinator does not know this token, or it was revoked")
 }
 
 fn in_good_standing(principal: Principal) -> ApiResult<Principal> {

@@ -101,7 +101,10 @@ async fn answers<E: Display>(name: &str, ping: impl Future<Output = Result<(), E
             State::Down
         }
         Err(_) => {
-            tracing::warn!(dependency = name, "A dependency does not answer in time.");
+            tracing::warn!(
+                dependency = name,
+                "RK-0210: A dependency does not answer in time."
+            );
             State::Down
         }
     }

@@ -154,7 +154,10 @@ pub(super) async fn time_limit(mut request: Request, next: Next) -> Response {
         Ok(response) => response,
         Err(_) => {
             let seconds = limit.as_secs();
-            tracing::error!(seconds, "A request took too long inside the coordinator.");
+            tracing::error!(
+                seconds,
+                "RK-0228: A request could not be served now: it took too long inside the coordinator."
+            );
             let detail = format!("the request took more than {seconds} s");
             ApiError::new(ProblemCode::Unavailable, detail).into_response()
         }

@@ -25,7 +25,9 @@ pub async fn keep_naming(app: App) {
                 unreadable,
                 "Openings of older games were named, but some chunks cannot be read; they are tried again in an hour."
             ),
-            Err(error) => tracing::error!("Openings of older games were not named: {error:#}"),
+            Err(error) => tracing::error!(
+                "RK-0236: A background task failed: openings of older games could not be named: {error:#}"
+            ),
         }
         tokio::time::sleep(EVERY).await;
     }

@@ -6,6 +6,7 @@ use rookery_common::protocol::events::Event;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::app::App;
+use crate::db::DbError;
 use crate::db::sql::announcements::Heard;
 
 /// How long events are batched before they are sent to other coordinators.
@@ -42,7 +43,11 @@ async fn tell(app: &App) {
             events.push(event);
         }
         if let Err(error) = app.db.announce(&events).await {
-            tracing::warn!(%error, events = events.len(), "Events could not be sent to other coordinators.");
+            tracing::warn!(
+                %error,
+                events = events.len(),
+                "RK-0236: A background task failed: events could not be sent to other coordinators."
+            );
         }
     }
 }
@@ -54,6 +59,13 @@ fn is_news(app: &App, event: &Event) -> bool {
         Event::Board(board) => app.live_boards.take(board.clone(), app.clock.now()),
         _ => true,
     }
+}
+
+fn warn_of_subscription(error: &DbError) {
+    tracing::warn!(
+        %error,
+        "RK-0236: A background task failed: the subscription to other coordinators' events ended."
+    );
 }
 
 /// Tells here what happens at others.
@@ -73,14 +85,12 @@ async fn hear(app: &App) {
                             .publish_heard(vec![Event::Missed { events: None }]);
                     }
                     Err(error) => {
-                        tracing::warn!(%error, "The subscription to other coordinators' events failed.");
+                        warn_of_subscription(&error);
                         break;
                     }
                 }
             },
-            Err(error) => {
-                tracing::warn!(%error, "The subscription to other coordinators' events failed.");
-            }
+            Err(error) => warn_of_subscription(&error),
         }
         tokio::time::sleep(PAUSE).await;
     }

@@ -33,7 +33,9 @@ pub async fn keep_pruning(app: App) {
             Ok(Pruned { jobs, workers }) => {
                 tracing::info!(jobs, workers, "Old jobs and workers were deleted.");
             }
-            Err(error) => tracing::error!(%error, "Old jobs and workers could not be deleted."),
+            Err(error) => tracing::error!(
+                %error, "RK-0236: A background task failed: old jobs and workers could not be deleted."
+            ),
         }
     }
 }

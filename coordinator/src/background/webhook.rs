@@ -66,7 +66,7 @@ impl Webhook {
                 Ok(_) => return,
                 Err(error) => {
                     let error = error.without_url();
-                    tracing::warn!(%error, attempt, of = ATTEMPTS, "The webhook could not be called.");
+                    tracing::warn!(%error, attempt, of = ATTEMPTS, "RK-0232: The webhook could not be called.");
                 }
             }
             if attempt < ATTEMPTS {
@@ -125,14 +125,14 @@ async fn collect(
                 if queue.try_send((event, message)).is_err() {
                     tracing::warn!(
                         waiting = WAITING,
-                        "An event is not told: too many wait for the webhook."
+                        "RK-0232: The webhook is too slow: an event was dropped."
                     );
                 }
             }
             Err(RecvError::Lagged(missed)) => {
                 tracing::warn!(
                     missed,
-                    "Events were missed; the webhook may not have been told all."
+                    "RK-0232: The webhook may lack events: the coordinator dropped some under load."
                 );
             }
             Err(RecvError::Closed) => return,

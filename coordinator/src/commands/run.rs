@@ -51,7 +51,7 @@ pub enum RunCommand {
     Archive(NameArgs),
     /// Bring an archived run back, paused.
     Restore(NameArgs),
-    /// Delete an archived run for good, with its games and networks. The files go with the next
+    /// Delete an archived run with its games and networks. This cannot be undone. The files go with the next
     /// `storage sweep --remove`; contributors keep credit and trust.
     Delete {
         /// The run's name.
@@ -60,8 +60,8 @@ pub enum RunCommand {
         #[arg(long)]
         yes: bool,
     },
-    /// Change a run's title, description, contact, links, parameters, or which workers it serves. Jobs that are out keep
-    /// what they were given.
+    /// Change a run's title, description, contact, links, parameters, or which workers it serves. Jobs that workers
+    /// hold keep their parameters.
     Set(SetArgs),
     /// Reject a candidate whatever its gate match says, for example because no worker can compute
     /// it. The next candidate's gate match begins.
@@ -79,7 +79,7 @@ pub enum RunCommand {
     RollBack {
         /// The run's name.
         name: RunName,
-        /// The number of the network that is to be best again.
+        /// The number of the network to make best again.
         number: u32,
         /// Why; it is kept in the operator log.
         #[arg(long, value_name = "TEXT")]
@@ -369,7 +369,7 @@ async fn archive(db: &SharedDatabase, name: &RunName, archived: bool) -> anyhow:
 async fn delete(db: &SharedDatabase, name: &RunName, yes: bool) -> anyhow::Result<()> {
     anyhow::ensure!(
         yes,
-        "RK-0223: run {name} would be deleted for good, with its games and networks; add --yes to do it"
+        "RK-0223: run {name} and its games and networks would be deleted, which cannot be undone; add --yes"
     );
     db.delete_run(name, ACTOR, Timestamp::now()).await?;
     while db.remove_deleted().await? > 0 {}

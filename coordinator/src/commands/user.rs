@@ -56,8 +56,8 @@ pub enum UserCommand {
         /// The new name: 1 to 32 letters of one script, digits, `_` and `-`.
         new: String,
     },
-    /// Delete a user for good: tokens are revoked; name, tokens' and workers' names are removed. The games
-    /// stay, under a name made of the user's number.
+    /// Delete a user. This cannot be undone: the tokens are revoked, and the names of user, tokens and
+    /// workers are removed. The games stay, under a name made of the user's number.
     Delete {
         /// The user's name.
         name: String,
@@ -110,7 +110,7 @@ pub struct NameArgs {
 pub struct QuarantineArgs {
     /// The user's name.
     pub name: String,
-    /// Why; the user is told.
+    /// The reason, which the user sees.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
 }
@@ -223,9 +223,9 @@ fn say_exposures(exposures: &[Exposure]) -> anyhow::Result<()> {
             ""
         };
         say(&format!(
-            "Run {run}: networks {} may have learnt from these games, the first of which came at {since}{best}. \
-             `run roll-back {run} NUMBER` makes an earlier network best again; `run reject {run} NUMBER` rejects a \
-             candidate.",
+            "Run {run}: networks {} were submitted after the first of these games came ({since}), and may have \
+             learnt from them{best}. `run roll-back {run} NUMBER` makes an earlier network best again; `run reject \
+             {run} NUMBER` rejects a candidate.",
             networks.join(", ")
         ))?;
     }
@@ -375,7 +375,7 @@ async fn rename(db: &SharedDatabase, name: &str, new: &str, now: Timestamp) -> a
 async fn delete(db: &SharedDatabase, name: &str, yes: bool, now: Timestamp) -> anyhow::Result<()> {
     anyhow::ensure!(
         yes,
-        "RK-0223: user {name} would be deleted for good; add --yes to do it"
+        "RK-0223: user {name} would be deleted, which cannot be undone; add --yes"
     );
     let user = db.delete_user(name, ACTOR, now).await?;
     say(&format!(

@@ -38,9 +38,8 @@ pub enum DbError {
     LeaseEnded(String),
     /// The contributor, or one worker of it, holds as many leases as it may.
     #[error(
-        "this {holder} holds {most} leases or more, and no more are given to one: upload what is \
-         finished, then give the rest back by DELETE /jobs/{{id}}; a lease of which nothing was \
-         uploaded counts until its time is over"
+        "this {holder} has {most} open leases, the limit: upload what is finished, then give the rest \
+         back by DELETE /jobs/{{id}}; a lease without an upload counts until it expires"
     )]
     TooManyLeases {
         /// `contributor` or `worker`.
@@ -52,8 +51,8 @@ pub enum DbError {
     },
     /// As many candidates wait as may.
     #[error(
-        "{most} candidates of run {0} are not decided yet, and no more are taken: submit again when \
-         one is, or let an operator reject those that nobody wants (run reject)",
+        "{most} candidates of run {0} wait for their gates, the limit: submit again when one is \
+         decided, or let an operator reject some (run reject)",
         most = CANDIDATES
     )]
     TooManyCandidates(String),
@@ -76,7 +75,7 @@ pub enum DbError {
     #[error("the database failed: {0}")]
     Database(#[from] sqlx::Error),
     /// The database could not be brought to this build's schema.
-    #[error("the database could not be migrated: {0}")]
+    #[error("RK-0235: the database could not be migrated: {0}")]
     Migration(#[source] MigrateError),
     /// A later version of the program has changed the schema.
     #[error(
@@ -115,7 +114,7 @@ pub enum DbError {
         wait: std::time::Duration,
     },
     /// A bug in the operation; nothing was done.
-    #[error("an operation of the ledger failed by a bug: {0}")]
+    #[error("RK-0237: an operation of the ledger failed by a bug: {0}")]
     Bug(#[from] crate::panics::Panicked),
     /// The database was closed because the program is stopping.
     #[error("the coordinator is stopping; try again in a minute")]

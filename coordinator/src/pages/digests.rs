@@ -78,7 +78,9 @@ impl Digests {
             read += 1;
             match of_chunk(state, &hash).await {
                 Ok(chunk) => self.0.lock().keep(hash, chunk),
-                Err(error) => tracing::warn!(%hash, "A chunk's games are not told of: {error:#}"),
+                Err(error) => {
+                    tracing::warn!(%hash, "The games of a chunk cannot be shown: {error:#}");
+                }
             }
         }
         let kept = self.0.lock();

@@ -68,7 +68,7 @@ impl PageError {
             Self::BadRequest(why) => (StatusCode::BAD_REQUEST, "Bad request", why),
             Self::NotFound(what) => (StatusCode::NOT_FOUND, "Page not found", what),
             Self::Unavailable(error) => {
-                tracing::warn!(%error, "a page could not be shown for now");
+                tracing::warn!(%error, "A page could not be shown for now.");
                 let detail = "The coordinator cannot reach its database now. It recovers by itself: \
                               reload the page in a minute.";
                 (
@@ -78,7 +78,7 @@ impl PageError {
                 )
             }
             Self::Internal(error) => {
-                tracing::error!(error = format!("{error:#}"), "a page could not be shown");
+                tracing::error!(error = format!("{error:#}"), "A page could not be shown.");
                 let detail = "The coordinator failed to make this page. The cause is in its log.";
                 (
                     StatusCode::INTERNAL_SERVER_ERROR,

@@ -25,7 +25,7 @@ struct Included {
 static INCLUDED: LazyLock<Option<Included>> = LazyLock::new(|| match export() {
     Ok(included) => Some(included),
     Err(error) => {
-        tracing::error!("the network that comes with Rookery cannot be offered: {error}");
+        tracing::error!("The network that comes with Rookery cannot be offered: {error}");
         None
     }
 });

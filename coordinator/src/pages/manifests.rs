@@ -47,7 +47,7 @@ impl Manifests {
         let names = match names(folder) {
             Ok(names) => names,
             Err(error) => {
-                tracing::warn!(folder = %folder.display(), %error, "the datasets cannot be listed");
+                tracing::warn!(folder = %folder.display(), %error, "The datasets cannot be listed.");
                 return Vec::new();
             }
         };
@@ -66,7 +66,7 @@ impl Manifests {
     fn read_or_warn(&self, path: &Path) -> Option<Manifest> {
         self.read(path)
             .inspect_err(|error| {
-                tracing::warn!(error = format!("{error:#}"), "a dataset is not shown");
+                tracing::warn!(error = format!("{error:#}"), "A dataset is not shown.");
             })
             .ok()
     }

@@ -42,7 +42,7 @@ pub fn refit_soon(app: &App, run: RunName) {
 
 async fn refit_or_say(app: &App, run: &RunName) {
     if let Err(error) = refit(app, run).await {
-        tracing::error!(%run, %error, "The ratings could not be fitted.");
+        tracing::error!(%run, %error, "RK-0236: A background task failed: the ratings could not be fitted.");
     }
 }
 
@@ -54,7 +54,7 @@ pub async fn keep_fitting(app: App) {
     loop {
         ticks.tick().await;
         if let Err(error) = refit_waiting(&app).await {
-            tracing::error!(%error, "It is not known which ratings wait for a fit.");
+            tracing::error!(%error, "RK-0236: A background task failed: the runs to rate could not be listed.");
         }
     }
 }

@@ -34,21 +34,23 @@ pub async fn keep_planning(app: App) {
         if look.is_multiple_of(DRIFT_EVERY)
             && let Err(error) = watch_drift(&app).await
         {
-            tracing::error!(%error, "Drift could not be measured.");
+            tracing::error!(%error, "RK-0236: A background task failed: drift could not be measured.");
         }
         if let Err(error) = plan_waiting(&app).await {
-            tracing::error!(%error, "Audits could not be planned.");
+            tracing::error!(%error, "RK-0236: A background task failed: audits could not be planned.");
         }
         if let Err(error) = draw_waiting(&app).await {
-            tracing::error!(%error, "Auditors could not be drawn.");
+            tracing::error!(%error, "RK-0236: A background task failed: auditors could not be drawn.");
         }
         if let Err(error) = decide_overdue(&app).await {
-            tracing::error!(%error, "Audits that have waited long enough could not be decided.");
+            tracing::error!(%error, "RK-0236: A background task failed: overdue audits could not be decided.");
         }
         if look.is_multiple_of(GATES_EVERY)
             && let Err(error) = settle_gates(&app).await
         {
-            tracing::error!(%error, "Gates that have waited for audits could not be decided.");
+            tracing::error!(
+                %error, "RK-0236: A background task failed: gates that waited for audits could not be decided."
+            );
         }
     }
 }
@@ -141,7 +143,7 @@ pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
             Ok(bytes) => bytes,
             Err(ArchiveError::Database(error)) => return Err(error.into()),
             Err(error @ (ArchiveError::Damaged(_) | ArchiveError::Blob(BlobError::Missing(_)))) => {
-                tracing::error!(%chunk, %error, "An audit was abandoned.");
+                tracing::error!(%chunk, %error, "RK-0242: An audit was abandoned.");
                 app.db.plan_audit(id, None).await?;
                 continue;
             }
@@ -164,7 +166,7 @@ pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
             }),
             Ok(_) => None,
             Err(error) => {
-                tracing::error!(%chunk, %error, "An audit was abandoned.");
+                tracing::error!(%chunk, %error, "RK-0242: An audit was abandoned.");
                 None
             }
         };

@@ -107,7 +107,7 @@ fn a_store_that_cannot_be_used_is_warned_of_with_its_cause() {
         .env("AWS_ACCESS_KEY_ID", "key")
         .env("AWS_SECRET_ACCESS_KEY", "secret");
     let (_served, mut log) = begin(&mut program, &["--storage", "s3://bucket/prefix"]);
-    let line = wait_for(&mut log, "A dependency cannot be used");
+    let line = wait_for(&mut log, "requests that need it get 503");
     assert!(
         line.contains("store") && line.contains(&address) && line.contains("prefix/ping"),
         "{line}"

@@ -129,7 +129,7 @@ impl Early {
             .unwrap();
         let log = BufReader::new(program.stderr.take().unwrap()).lines();
         let mut early = Self { program, log };
-        early.says("its owner is not known").await;
+        early.says("whose it is will be checked").await;
         s3.set_fault(S3Fault::None);
         early.says("The coordinator listens").await;
         early

@@ -86,8 +86,8 @@ async fn reopen(settings: &Settings, db: &SharedDatabase) -> anyhow::Result<()> 
     let here = shown(&settings.database);
     match db.reopen(ACTOR, Timestamp::now()).await? {
         Some(Moved { to, at }) => say(&format!(
-            "The ledger at {here} can be served again, as it was when it was copied into {to} at {at}. Let nobody \
-             serve the copy any more."
+            "The ledger at {here} can be served again, as it was when it was copied into {to} at {at}. Do not serve \
+             the copy any more."
         )),
         None => say(&format!(
             "The ledger at {here} is not marked as moved; nothing was changed."

@@ -45,7 +45,7 @@ pub(super) fn check(state: &RatingState, checked: &mut Checked) -> anyhow::Resul
 
 fn waiting(games: u64) -> String {
     if games == 0 {
-        return "ratings, which are to be fitted again".to_owned();
+        return "ratings, whose fit is pending".to_owned();
     }
     let are = if games == 1 { "is" } else { "are" };
     format!(
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn ratings_that_wait_for_a_fit_are_not_compared_and_that_is_said() {
-        for (games, said) in [(0, "to be fitted again"), (37, "37 games")] {
+        for (games, said) in [(0, "fit is pending"), (37, "37 games")] {
             let mut state = fitted();
             state.stored.clear();
             state.fitted = Fitting::Due { games };

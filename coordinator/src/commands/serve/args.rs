@@ -34,12 +34,12 @@ pub struct ServeArgs {
     /// Listen at this address and port; port 0 takes a free one. [default: 127.0.0.1:8080]
     #[arg(long, env = "ROOKERY_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<String>,
-    /// Serve Prometheus metrics at this address and port, or beside the API, for whoever reaches it (`api`).
+    /// Serve Prometheus metrics at this address and port, or beside the API for everyone (`api`).
     /// [default: 127.0.0.1:9464, or not at all where that is taken]
     #[arg(long, env = "ROOKERY_METRICS_LISTEN", value_name = "ADDRESS")]
     pub metrics_listen: Option<String>,
     /// The address at which browsers and workers reach the coordinator, for links and commands on pages and in
-    /// the feed, for example https://chess.example.org. [default: what each request says of itself]
+    /// the feed, for example https://chess.example.org. [default: the `Host` of each request]
     #[arg(
         long,
         env = "ROOKERY_SITE_URL",
@@ -47,8 +47,8 @@ pub struct ServeArgs {
         hide_env_values = true
     )]
     pub site_url: Option<String>,
-    /// Who may register over the API: anyone (open), who has a code of `user invite` (invitation),
-    /// or nobody (closed). [default: open]
+    /// Who may register over the API: anyone (open), people with a code of `user invite` (invitation),
+    /// or no one (closed). [default: open]
     #[arg(long, env = "ROOKERY_REGISTRATION", value_name = "WHO")]
     pub registration: Option<Registration>,
     /// Check results of endgame tables by the Syzygy tables in these folders, separated by commas.
@@ -293,7 +293,7 @@ fn open_files() -> u64 {
 fn open_tables(folders: &[PathBuf]) -> anyhow::Result<Syzygy> {
     let tables = Syzygy::open(folders)?;
     for problem in tables.problems() {
-        tracing::warn!("endgame tables: {problem}");
+        tracing::warn!("RK-0011: an endgame table cannot be used: {problem}");
     }
     Ok(tables)
 }
@@ -301,12 +301,12 @@ fn open_tables(folders: &[PathBuf]) -> anyhow::Result<Syzygy> {
 /// Reads an opening book, and warns of games that it cannot use.
 fn read_book(path: &Path) -> anyhow::Result<OpeningBook> {
     let shown = path.display();
-    let bytes =
-        std::fs::read(path).with_context(|| format!("cannot read the opening book {shown}"))?;
+    let bytes = std::fs::read(path)
+        .with_context(|| format!("RK-0240: cannot read the opening book {shown}"))?;
     let read = OpeningBook::from_file(path, &bytes);
     let read = read.with_context(|| format!("RK-0219: {shown} is no opening book"))?;
     for line in &read.passed_over {
-        tracing::warn!("in the opening book {shown}: {line}");
+        tracing::warn!("In the opening book {shown}: {line}");
     }
     Ok(read.book)
 }

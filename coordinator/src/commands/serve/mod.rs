@@ -59,7 +59,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     if let Some(cause) = &unknown {
         tracing::warn!(
             cause,
-            "The store does not answer yet, so its owner is not known; the coordinator retries."
+            "RK-0230: The store does not answer yet; whose it is will be checked when it does."
         );
     }
     if let Some(name) = &args.create_run {
@@ -157,7 +157,7 @@ fn warn_of_own_store(settings: &Settings) {
     if settings.default_storage && settings.may_have_replicas() {
         tracing::warn!(
             folder = settings.storage,
-            "Networks and chunks are kept in a folder here, because no --storage is given; several \
+            "RK-0231: Networks and chunks are kept in a folder here, because no --storage is given; several \
              coordinators on one database need one store that all of them reach."
         );
     }
@@ -189,7 +189,7 @@ fn warn_of_no_source(app: &App, listen: IpAddr) {
     let found = app.worker_source.is_some() || app.source.is_some();
     if !found && app.presentation.contact.is_none() && !listen.is_loopback() {
         tracing::warn!(
-            "The page Join does not say where the worker is to be had: give --worker-url, --source-url or --contact."
+            "RK-0239: The page Join cannot say where to get the worker: give --worker-url, --source-url or --contact."
         );
     }
 }
@@ -198,8 +198,8 @@ fn warn_of_no_source(app: &App, listen: IpAddr) {
 async fn warn_of_no_auditor(app: &App) -> anyhow::Result<()> {
     if !app.db.auditor_activity(app.clock.now()).await?.named {
         tracing::warn!(
-            "RK-0209: No auditor is trusted: contributors only vouch for each other, quarantine no one, and somebody \
-             with many names can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"
+            "RK-0209: No auditor is trusted: contributors can only audit each other, no one is quarantined, and one \
+             person with many accounts can pass made-up games. Run a worker with the token of: {NAME_AN_AUDITOR}"
         );
     }
     Ok(())

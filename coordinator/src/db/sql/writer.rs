@@ -253,7 +253,7 @@ impl Session {
         group: &mut [Box<dyn Operation>],
     ) -> std::result::Result<(), Failure> {
         let mut connection = self.begin().await.map_err(|error| {
-            tracing::error!(%error, operations = group.len(), "No transaction could be begun.");
+            tracing::error!(%error, operations = group.len(), "RK-0229: A transaction could not begin.");
             Failure::NotBegun(error.to_string().into())
         })?;
         let Deadlines { write, .. } = self.database.deadlines;
@@ -263,12 +263,14 @@ impl Session {
                 Ok(())
             }
             Ok(Err(reason)) => {
-                tracing::error!(%reason, operations = group.len(), "A transaction failed.");
+                tracing::error!(%reason, operations = group.len(), "RK-0229: A transaction failed.");
                 self.undo(connection).await;
                 Err(Failure::Unknown(reason.into()))
             }
             Err(silence) => {
-                tracing::error!(%silence, operations = group.len(), "A transaction timed out and was abandoned.");
+                tracing::error!(
+                    %silence, operations = group.len(), "RK-0229: A transaction timed out and was abandoned."
+                );
                 Err(Failure::Unknown(silence.to_string().into()))
             }
         }
@@ -293,7 +295,7 @@ impl Session {
             match begin_on(&self.database, &mut connection).await {
                 Ok(()) => return Ok(connection),
                 Err(error) => {
-                    tracing::warn!(%error, "The writer's connection is lost; it connects again.");
+                    tracing::warn!(%error, "RK-0238: The writer lost its connection, and reconnects.");
                 }
             }
         }

@@ -38,9 +38,8 @@ impl fmt::Display for Moved {
         let Self { to, at } = self;
         write!(
             f,
-            "RK-0205: the ledger was copied into {to} at {at} and goes on there: use that one. If this one is to \
-             go on instead, without what came into the copy since, let nobody serve the copy, and run \
-             `ledger reopen`"
+            "RK-0205: the ledger was copied into {to} at {at} and goes on there: use that one. To go on with this \
+             one instead, without what came into the copy since, stop serving the copy and run `ledger reopen`"
         )
     }
 }

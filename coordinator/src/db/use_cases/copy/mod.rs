@@ -236,7 +236,7 @@ async fn transfer(
         let detail = match source.schema {
             Schema::Today => {
                 "the tables of the two ledgers differ, although both have this version's schema: \
-                 somebody has changed them by hand"
+                 one was changed by hand"
             }
             Schema::Legacy => {
                 "a ledger from before 0.1.0 is copied into a new database, and this one has a later \
