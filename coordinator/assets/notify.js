@@ -14,7 +14,7 @@
   const show = () => {
     button.hidden = false;
     button.dataset.on = isOn();
-    button.textContent = isOn() ? "Stop telling me of promotions" : "Tell me of promotions";
+    button.textContent = isOn() ? "Stop notifications" : "Notify me of promotions";
   };
 
   button.addEventListener("click", async () => {
@@ -23,7 +23,7 @@
       wanted = false;
       said.textContent = "The browser does not allow this page to notify you; its settings for the page change that.";
     } else {
-      said.textContent = wanted ? "The browser tells you of a new best network while this page is open." : "";
+      said.textContent = wanted ? "The browser notifies you of a new best network while this page is open." : "";
     }
     try { localStorage.setItem(KEY, wanted ? "yes" : "no"); } catch { /* The choice lasts as long as the page. */ }
     show();

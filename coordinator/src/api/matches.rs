@@ -34,7 +34,7 @@ struct MatchesQuery {
     run: Option<RunName>,
     /// Only matches that were opened before this one.
     before: Option<MatchId>,
-    /// At most so many, up to 1,000.
+    /// The most matches to return, up to 1,000.
     limit: Option<u32>,
 }
 

@@ -137,7 +137,7 @@ pub fn check_machine(machine: &str) -> Result<(), String> {
     ))
 }
 
-/// Registers a contributor. The token is told once.
+/// Registers a contributor. The answer shows the token once.
 #[utoipa::path(post, path = "/users", tag = "people", request_body = NewUser, responses(
     (status = 201, description = "The user and the first token", body = NewToken),
     (status = "4XX", description = "bad-request, registration-closed, invitation-needed, name-taken, \
@@ -218,7 +218,7 @@ struct UserPatch {
 #[utoipa::path(patch, path = "/users/{name}", tag = "people", request_body = UserPatch,
     params(("name" = String, Path, description = "The user's name")),
     security(("token" = ["operate"])), responses(
-    (status = 204, description = "It is so now"),
+    (status = 204, description = "The user is changed"),
     (status = "4XX", description = "bad-request, name-taken, not-found, unauthorized, forbidden",
         body = Problem),
 ))]
@@ -249,12 +249,12 @@ async fn patch(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Deletes a user: the games stay under a name made of the user's number, everything else that names the
-/// user is gone.
+/// Deletes a user. The games stay under a name made of the user's number. Everything else that names the user
+/// is deleted.
 #[utoipa::path(delete, path = "/users/{name}", tag = "people",
     params(("name" = String, Path, description = "The user's name")),
     security(("token" = ["operate"])), responses(
-    (status = 204, description = "It is so now"),
+    (status = 204, description = "The user is deleted"),
     (status = "4XX", description = "conflict, not-found, unauthorized, forbidden", body = Problem),
 ))]
 async fn delete(
@@ -277,9 +277,9 @@ struct ContributorsQuery {
     /// When they gave what is counted: the last `24h`, `7d` or `30d`, or `all` time.
     #[param(inline)]
     span: Option<Span>,
-    /// Not so many of the first.
+    /// Skip this many (pagination).
     skip: Option<u32>,
-    /// At most so many, up to 1,000; 200 if it is left out.
+    /// The most contributors to return, up to 1,000. [default: 200]
     #[param(minimum = 1)]
     limit: Option<u32>,
 }
@@ -320,7 +320,7 @@ struct ContributorQuery {
     run: Option<RunName>,
 }
 
-/// One contributor: what was counted lately, and which workers were heard.
+/// One contributor: what was counted lately, and which workers were active.
 #[utoipa::path(get, path = "/contributors/{name}", tag = "people",
     params(("name" = String, Path, description = "The contributor's name"), ContributorQuery),
     responses(
@@ -345,12 +345,12 @@ async fn contributor(
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[into_params(parameter_in = Query)]
 struct WorkersQuery {
-    /// At most so many are told one by one, up to 1,000.
+    /// The most workers to return, up to 1,000.
     #[param(minimum = 1)]
     limit: Option<u32>,
 }
 
-/// Workers that were heard in the last ten minutes, whatever run they play for.
+/// Workers that were active in the last ten minutes, whatever run they play for.
 #[utoipa::path(get, path = "/workers", tag = "people", params(WorkersQuery), responses(
     (status = 200, description = "Workers", body = ActiveWorkers),
     (status = "4XX", description = "bad-request", body = Problem),

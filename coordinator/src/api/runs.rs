@@ -133,12 +133,12 @@ async fn patch(
     Ok(axum::Json(info))
 }
 
-/// Deletes a run that is archived: its games and networks are gone for good, the files with the next sweep of the
-/// store. Contributors keep credit and trust.
+/// Deletes an archived run with its games and networks; the next sweep of the store removes the files. Contributors
+/// keep credit and trust.
 #[utoipa::path(delete, path = "/runs/{run}", tag = "runs",
     params(("run" = RunName, Path, description = "The run")),
     security(("token" = ["operate"])), responses(
-    (status = 204, description = "Nothing finds it any more; what it leaves is removed by and by"),
+    (status = 204, description = "The run is gone; its rows are deleted in the background"),
     (status = "4XX", description = "conflict, not-found, unauthorized, forbidden", body = Problem),
 ))]
 async fn delete(
@@ -216,7 +216,7 @@ fn check_report(report: &MetricReport) -> Result<(), String> {
 struct MetricsQuery {
     /// Only steps after this one.
     after: Option<u64>,
-    /// At most so many, up to 10,000.
+    /// The most points to return, up to 10,000.
     limit: Option<u32>,
 }
 

@@ -59,7 +59,7 @@ fn covers(caller: &Principal, scopes: &[Scope]) -> bool {
     scopes.iter().all(|scope| caller.scopes.contains(scope))
 }
 
-/// Makes another token for the caller, for example for another machine. It is told once.
+/// Makes another token for the caller, for example for another machine. The answer shows it once.
 #[utoipa::path(post, path = "/tokens", tag = "people", request_body = TokenRequest,
     security(("token" = [])), responses(
     (status = 201, description = "The token", body = NewToken),
@@ -147,8 +147,8 @@ async fn revoke(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Changes one of the caller's tokens for a new one of the same name and scopes, which is told
-/// once; the old one is revoked.
+/// Replaces one of the caller's tokens by a new one of the same name and scopes, and revokes the old
+/// one. The answer shows the new one once.
 #[utoipa::path(post, path = "/tokens/{id}/rotation", tag = "people",
     params(("id" = i64, Path, description = "The token's number")),
     security(("token" = [])), responses(

@@ -51,8 +51,8 @@ async fn own(
     Ok(axum::Json(trust.await?))
 }
 
-/// How far contributors are trusted, and why: those with held chunks first, then those whose games
-/// look unlike everybody else's, then those who failed audits.
+/// Trust of contributors, and the reasons: those with held chunks first, then those whose games
+/// differ from all others (drift), then those with failed audits.
 #[utoipa::path(get, path = "/trust/contributors", tag = "trust",
     security(("token" = ["operate"])), responses(
     (status = 200, description = "At most 200 contributors", body = Vec<ContributorTrust>),
@@ -88,7 +88,7 @@ async fn of_user(
     request_body = QuarantineOrder,
     params(("name" = String, Path, description = "The user's name")),
     security(("token" = ["operate"])), responses(
-    (status = 204, description = "It is so now"),
+    (status = 204, description = "The contributor is in quarantine, or no longer"),
     (status = "4XX", description = "bad-request, not-found, unauthorized, forbidden",
         body = Problem),
 ))]
@@ -106,13 +106,13 @@ async fn quarantine(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Lets a worker of a user have no more jobs; the user is told why, and the other workers play on.
+/// Gives a worker of a user no more jobs. The user sees the reason; the other workers play on.
 #[utoipa::path(put, path = "/users/{name}/workers/{worker}/block", tag = "trust",
     request_body = BlockOrder,
     params(("name" = String, Path, description = "The user's name"),
         ("worker" = String, Path, description = "The worker's name")),
     security(("token" = ["operate"])), responses(
-    (status = 204, description = "It is so now"),
+    (status = 204, description = "The worker is blocked"),
     (status = "4XX", description = "bad-request, not-found, unauthorized, forbidden",
         body = Problem),
 ))]
@@ -136,12 +136,12 @@ async fn block_worker(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Lets a worker of a user have jobs again.
+/// Gives a worker of a user jobs again.
 #[utoipa::path(delete, path = "/users/{name}/workers/{worker}/block", tag = "trust",
     params(("name" = String, Path, description = "The user's name"),
         ("worker" = String, Path, description = "The worker's name")),
     security(("token" = ["operate"])), responses(
-    (status = 204, description = "It is so now"),
+    (status = 204, description = "The worker is not blocked"),
     (status = "4XX", description = "not-found, unauthorized, forbidden", body = Problem),
 ))]
 async fn unblock_worker(
@@ -170,7 +170,7 @@ fn check_worker(worker: &str) -> ApiResult<()> {
     request_body = QuarantineOrder,
     params(("sha256" = ContentHash, Path, description = "The chunk")),
     security(("token" = ["operate"])), responses(
-    (status = 204, description = "It is so now"),
+    (status = 204, description = "The chunk is in quarantine, or no longer"),
     (status = "4XX", description = "bad-request, not-found, unauthorized, forbidden",
         body = Problem),
 ))]

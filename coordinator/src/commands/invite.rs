@@ -19,7 +19,7 @@ pub enum InviteCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Revoke an invitation by its number. Who registered with it stays.
+    /// Revoke an invitation by its number. Accounts that registered with it stay.
     Revoke {
         /// The invitation's number, as `user invite list` shows it.
         invitation: i64,
@@ -35,7 +35,7 @@ pub struct CreateArgs {
     /// For how many days it is valid. [default: for ever]
     #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=36500))]
     pub days: Option<u32>,
-    /// For whom it is, for your own list.
+    /// A note for your own list, for example a name.
     #[arg(long, default_value = "", value_name = "TEXT")]
     pub note: String,
     /// Print a JSON object.

@@ -44,7 +44,7 @@ pub struct SweepArgs {
     /// as after a backup from before `storage archive` was restored.
     #[arg(long, conflicts_with = "remove")]
     pub restore: bool,
-    /// Leave alone what is younger: it may be on its way in.
+    /// Ignore files that are younger: their uploads may be in progress.
     #[arg(long, value_name = "HOURS", default_value_t = 24)]
     pub grace_hours: u32,
     /// Print a JSON object.
@@ -61,7 +61,7 @@ pub struct ArchiveArgs {
     /// Leave chunks of the last days alone, even if they are older than the window.
     #[arg(long, value_name = "DAYS", default_value_t = 7, value_parser = clap::value_parser!(u32).range(..=36500))]
     pub older_than_days: u32,
-    /// How large an archive becomes. What does not fill one stays as it is.
+    /// The size of an archive. Chunks that do not fill one stay as they are.
     #[arg(long, value_name = "MIB", default_value_t = 64)]
     pub mebibytes: u32,
     /// Pack also what does not fill an archive.

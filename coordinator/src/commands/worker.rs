@@ -11,12 +11,12 @@ use crate::config::Settings;
 /// Commands on workers.
 #[derive(Debug, Subcommand)]
 pub enum WorkerCommand {
-    /// Give a worker no more jobs. Its contributor is told why; the other workers play on.
+    /// Give a worker no more jobs. Its owner sees the reason; the owner's other workers play on.
     Block {
         /// Which one.
         #[command(flatten)]
         worker: WorkerArgs,
-        /// Why; the contributor is told.
+        /// The reason, which the contributor sees.
         #[arg(long, value_name = "TEXT")]
         reason: String,
     },

@@ -112,7 +112,7 @@ describe("the processor computes", () => {
     const { gpu, choose } = setUp({ gpu: new Fake(5, error) });
     const status = await choose("gpu");
     expect(status).toMatchObject({ device: "processor", isProblem: true });
-    expect(status.text).toContain("the graphics card computes other numbers");
+    expect(status.text).toContain("the graphics card's results differ from the processor's by");
     expect(gpu.isReleased).toBe(true);
   });
 

@@ -61,9 +61,9 @@ struct GamesQuery {
     result: Option<GameResult>,
     /// Only those that ended for this reason, among the same.
     termination: Option<Termination>,
-    /// Only those of at least so many plies, among the same.
+    /// Only games of at least this many plies, among the same.
     min_plies: Option<u32>,
-    /// Only those of at most so many plies, among the same.
+    /// Only games of at most this many plies, among the same.
     max_plies: Option<u32>,
     /// Only those with this opening: its ECO code, or its name without the variation (`B20`, `Sicilian Defense`). Needs a
     /// run where there are several. Together with `network`, `kind` or `contributor` it is looked for among the same.
@@ -72,7 +72,7 @@ struct GamesQuery {
     contributor: Option<String>,
     /// Only games before this one.
     before: Option<GameId>,
-    /// At most so many, up to 500; up to 10,000 of a file.
+    /// The most games to return, up to 500; up to 10,000 in a PGN file.
     #[param(minimum = 1)]
     limit: Option<u32>,
 }

@@ -54,7 +54,7 @@ pub struct ExportArgs {
     /// Write to this file and not to standard output.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Replace the file that is to be written, if there is one already.
+    /// Replace the output file if it exists.
     #[arg(long, requires = "output")]
     pub force: bool,
 }

@@ -38,7 +38,7 @@ pub struct ExportArgs {
     /// Write into this folder, which must not hold a dataset yet.
     #[arg(long, value_name = "DIR")]
     pub output: PathBuf,
-    /// The licence under which the data is given, an SPDX identifier such as CC0-1.0.
+    /// The licence of the data, an SPDX identifier such as CC0-1.0.
     #[arg(long, alias = "license", value_name = "SPDX")]
     pub licence: String,
     /// What to write: positions as Parquet, games as PGN. May be given twice. [default: both]

@@ -37,7 +37,7 @@ async fn metrics_are_taken_replaced_and_bounded() {
     );
     app.clock.advance_seconds(600);
     let page = app.page("/runs/main/training").await;
-    assert!(page.contains("last heard 10 min ago, at step 2"), "{page}");
+    assert!(page.contains("last seen 10 min ago, at step 2"), "{page}");
     report(json!({"points": [point(1, 2.5)]})).await;
     assert_eq!(last().await.step, 1, "a trainer that began anew");
     let many: Vec<_> = (0..1001).map(|step| point(step, 0.0)).collect();

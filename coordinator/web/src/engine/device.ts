@@ -118,7 +118,7 @@ export class DeviceNetwork implements Evaluator {
       const expected = await this.processor.evaluate(questions);
       const milliseconds = performance.now() - begun;
       const difference = mostDifference(answers, expected);
-      if (!(difference <= MOST_DIFFERENCE)) return `the graphics card computes other numbers, by ${difference.toPrecision(2)}`;
+      if (!(difference <= MOST_DIFFERENCE)) return `the graphics card's results differ from the processor's by ${difference.toPrecision(2)}`;
       if (choice === "gpu" || await isWithin(milliseconds, gpu.evaluate(questions))) return undefined;
       return "it is faster than the graphics card";
     });

@@ -70,7 +70,7 @@ async fn an_overview_lists_the_workers_of_its_run_alone() {
     let worker = "<td class=\"name\" title=\"w\">w</td>";
     let one = "<p class=\"big\">1</p>";
     let own = ["alice</a>", worker, one];
-    let none = "No worker was heard in the last ten minutes.";
+    let none = "No worker was active in the last ten minutes.";
     let pages: [(&str, &[&str]); 2] = [("/runs/main", &own), ("/runs/second", &[none])];
     assert_pages_say(&app, &pages).await;
     let page = app.page("/runs/second").await;
@@ -83,7 +83,7 @@ async fn a_part_of_a_chart_in_which_nothing_lies_leads_back_to_the_whole() {
     let report = r#"{"points": [{"step": 10, "values": {"policy_loss": 1.5}}]}"#.to_owned();
     let reported = app.call(Method::POST, "/runs/main/metrics", &app.trainer, report);
     assert!(reported.await.status().is_success());
-    let nothing = "Nothing lies in this part of the chart";
+    let nothing = "No data in this part of the chart";
     for page in ["networks", "training"] {
         let path = format!("/runs/main/{page}");
         let part = format!("{path}?from=1000&to=2000");
