@@ -145,9 +145,8 @@ impl Fitted {
     /// so many games would say most about all ratings, the newer one first; none if there are not
     /// two.
     ///
-    /// One without a rating comes first, the newest of them, against the newest network of the run that
-    /// has one: a match between two unrated networks would rate neither. Of many networks only the
-    /// newest are looked at.
+    /// One without a rating comes first, against the newest network of the run that has one: a match between
+    /// two unrated networks would rate neither. Of many networks only the newest are looked at.
     pub fn most_informative(
         &self,
         contenders: &[Contender],
@@ -170,15 +169,26 @@ impl Fitted {
         Some(best.0)
     }
 
-    /// The newest without a rating and the newest of the run's own that has one, the newer one first;
-    /// where none of these has one, the newest anchor that does.
+    /// One without a rating and the newest of the run's own that has one, the newer one first; where none of these
+    /// has one, the newest anchor that does.
+    ///
+    /// Until one anchor with a given Elo is rated there is no scale, so such an anchor comes first. Then come the run's
+    /// own networks, the newest first, and other anchors in ascending order.
     pub(super) fn unrated(
         &self,
         contenders: &[Contender],
     ) -> Option<(NetworkNumber, NetworkNumber)> {
         let is_rated = |one: &Contender| self.rated(one.number).is_some();
+        let mut rated = contenders.iter().filter(|one| is_rated(one));
+        let has_scale = rated.any(|one| one.role == Role::GivenAnchor);
+        let order = |one: &&Contender| match one.role {
+            Role::GivenAnchor if !has_scale => (0, one.number.0),
+            Role::BeenBest => (1, u32::MAX - one.number.0),
+            Role::Anchor | Role::GivenAnchor => (2, one.number.0),
+        };
         let newest = &contenders[contenders.len().saturating_sub(NEWEST)..];
-        let unrated = *newest.iter().rfind(|one| !is_rated(one))?;
+        let unrated = newest.iter().filter(|one| !is_rated(one));
+        let unrated = *unrated.min_by_key(order)?;
         let may_meet = |other: &&Contender| unrated.may_meet(**other) && is_rated(other);
         let own = |other: &&Contender| may_meet(other) && other.role == Role::BeenBest;
         let rated = contenders.iter().rfind(own);
@@ -429,11 +439,8 @@ mod tests {
         let first = |roles: [Role; 3]| next(&fit_to(&[]), &contenders(roles));
         for one in [Anchor, GivenAnchor] {
             for other in [Anchor, GivenAnchor] {
-                assert_eq!(
-                    first([BeenBest, one, other]),
-                    Some((2, 0)),
-                    "{one:?} {other:?}"
-                );
+                let (_, opponent) = first([BeenBest, one, other]).unwrap();
+                assert_eq!(opponent, 0, "{one:?} {other:?}");
             }
         }
         assert_eq!(first([BeenBest, Anchor, BeenBest]), Some((2, 0)));
@@ -442,6 +449,25 @@ mod tests {
             next(&after, &contenders([BeenBest, Anchor, Anchor])),
             Some((1, 0))
         );
+    }
+
+    #[test]
+    fn the_anchor_that_gives_the_scale_is_rated_first_and_weak_ones_before_strong_ones() {
+        use Role::{Anchor, BeenBest, GivenAnchor};
+        let next = |results: &[HeadToHead], roles: [Role; 5]| {
+            next(&fit_with(results, &[(2, 0.0)]), &contenders(roles))
+        };
+        let roles = [BeenBest, Anchor, GivenAnchor, Anchor, BeenBest];
+        assert_eq!(next(&[], roles), Some((2, 0)));
+        let mut results = vec![fifty(0, 2, 25)];
+        assert_eq!(next(&results, roles), Some((4, 0)), "the run's own");
+        results.push(fifty(4, 0, 25));
+        assert_eq!(next(&results, roles), Some((4, 1)), "the weakest anchor");
+        results.push(fifty(4, 1, 25));
+        assert_eq!(next(&results, roles), Some((4, 3)));
+        // Where there is a scale, another given anchor waits for the run's networks.
+        let second = [BeenBest, GivenAnchor, GivenAnchor, Anchor, BeenBest];
+        assert_eq!(next(&results[..1], second), Some((4, 0)));
     }
 
     #[test]
