@@ -15,8 +15,9 @@ use super::error::PageError;
 use super::text;
 use crate::db::GameFilter;
 
-/// Match games of the best network among which it is looked for, the newest.
-const GAMES: u32 = 60;
+/// Match games of the best network among which it is looked for, the newest: more than those that it loses to programs in
+/// its first matches with them.
+const GAMES: u32 = 200;
 /// Shorter games show little, longer ones are dull.
 const PLIES: std::ops::RangeInclusive<u32> = 30..=160;
 

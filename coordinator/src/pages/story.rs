@@ -201,7 +201,7 @@ fn promotions(bests: &[&NetworkInfo], is_young: bool) -> Vec<Promotion> {
     all
 }
 
-/// Puzzle themes that a network solves best, and worst.
+/// Puzzle themes that a network solves best, of those that it solves by half or more, and worst.
 fn themes(groups: Vec<PuzzleGroup>) -> (Vec<PuzzleGroup>, Vec<PuzzleGroup>) {
     let mut groups: Vec<_> = groups
         .into_iter()
@@ -209,10 +209,11 @@ fn themes(groups: Vec<PuzzleGroup>) -> (Vec<PuzzleGroup>, Vec<PuzzleGroup>) {
         .collect();
     let share = |group: &PuzzleGroup| group.solved as f64 / group.tried as f64;
     groups.sort_by(|a, b| share(b).total_cmp(&share(a)));
-    let each = THEMES.min(groups.len() / 2);
-    let mut misses = groups.split_off(groups.len() - each);
+    let solved = groups.partition_point(|group| share(group) >= 0.5);
+    let mut misses = groups.split_off(solved.min(groups.len().div_ceil(2)));
     misses.reverse();
-    groups.truncate(each.max(groups.len().min(1)));
+    misses.truncate(THEMES);
+    groups.truncate(THEMES);
     (groups, misses)
 }
 
@@ -251,6 +252,31 @@ pub(super) mod tests {
         let said = gained(&[&networks[1], &networks[0]], &RatingScale::First).unwrap();
         assert!(said.contains("Elo, +1045 points from network #0"), "{said}");
         assert!(said.contains("over 99 % of the points"), "{said}");
+    }
+
+    #[test]
+    fn a_theme_counts_as_solved_from_half_of_its_puzzles_on() {
+        let told = |solved: &[u64]| {
+            let group = |solved: &u64| PuzzleGroup {
+                name: solved.to_string(),
+                solved: *solved,
+                tried: 100,
+            };
+            let (solves, misses) = themes(solved.iter().map(group).collect());
+            let names = |groups: Vec<PuzzleGroup>| {
+                let names: Vec<_> = groups.into_iter().map(|group| group.name).collect();
+                names.join(" ")
+            };
+            (names(solves), names(misses))
+        };
+        let expect = |solves: &str, misses: &str| (solves.to_owned(), misses.to_owned());
+        assert_eq!(told(&[33, 28]), expect("", "28 33"));
+        assert_eq!(told(&[28]), expect("", "28"));
+        assert_eq!(told(&[50]), expect("50", ""));
+        assert_eq!(told(&[20, 70, 30]), expect("70", "20 30"));
+        assert_eq!(told(&[80, 90, 70]), expect("90 80", "70"));
+        let many: Vec<u64> = (1..=20).map(|place| 5 * place).collect();
+        assert_eq!(told(&many), expect("100 95 90 85", "5 10 15 20"));
     }
 
     #[test]
