@@ -99,10 +99,16 @@ async fn the_front_page_invites_and_the_story_is_told() {
         assert!(story.contains(part), "{part}: {story}");
     }
     let empty = TestApp::new().await;
-    assert!(
-        empty
-            .page("/runs/main/story")
-            .await
-            .contains("No network yet.")
-    );
+    empty.create_run("second").await;
+    for (path, says) in [
+        ("/runs/main/story", "No network yet."),
+        (
+            "/runs/main",
+            "href=\"/runs/main/play\">Play against the network that comes with Rookery</a>",
+        ),
+        ("/runs", "href=\"/runs/main/play\">Play</a>"),
+    ] {
+        let page = empty.page(path).await;
+        assert!(page.contains(says), "{path}: {page}");
+    }
 }
