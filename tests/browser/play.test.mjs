@@ -373,6 +373,19 @@ describe("the board", () => {
       }, { viewport: { width: 390, height: 800 }, hasTouch: true, colorScheme }));
   }
 
+  for (const [width, order] of [[1200, ["settings", "moves", "analysis"]], [390, ["moves", "settings", "analysis"]]]) {
+    test(`has the score sheet next to it, ${width} pixels wide`, () =>
+      on(PLAY, `play-sheet-${width}`, async (page) => {
+        await type(page, "e4");
+        await movesAre(page, 2);
+        const tops = await page.evaluate(() => {
+          const top = (selector) => document.querySelector(selector).getBoundingClientRect().top;
+          return { settings: top(".settings"), moves: top("#moves"), analysis: top("#analysis") };
+        });
+        assert.deepEqual(Object.keys(tops).sort((a, b) => tops[a] - tops[b]), order);
+      }, { viewport: { width, height: 800 } }));
+  }
+
   test("says without JavaScript that it needs it", () =>
     on(PLAY, "play-without-js", async (page) => {
       assert.match(await page.innerText("main"), /The board needs JavaScript/);

@@ -138,7 +138,8 @@ fn label(info: &NetworkInfo, best: Option<NetworkNumber>) -> String {
     };
     let (number, shape) = (info.number, info.spec.shape());
     let at = text::minute(&info.submitted_at);
-    format!("#{number}{}, {shape}{mark}, {at}", name.unwrap_or_default())
+    // A closed list shows the first 20 to 35 letters.
+    format!("#{number}{}, {at}{mark}, {shape}", name.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -165,7 +166,7 @@ mod tests {
         let numbers: Vec<_> = listed.iter().map(|one| one.number.0).collect();
         assert_eq!(numbers, [1, 3, 0, 4, 2]);
         assert_eq!(
-            listed[0].label, "#1, 1x8, the best, 2030-01-02 00:00 UTC",
+            listed[0].label, "#1, 2030-01-02 00:00 UTC, the best, 1x8",
             "a network is known by its date"
         );
     }
