@@ -47,7 +47,7 @@ impl Fleet {
         {
             return Ok(workers);
         }
-        let workers = db.workers(now - ACTIVE, 0).await?.all;
+        let workers = db.workers(None, now - ACTIVE, 0).await?.all;
         *self.active.lock() = Some((now, workers));
         Ok(workers)
     }

@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Json, Operator, Path, Query, RunQuery};
 use crate::app::App;
-use crate::db::MatchDraft;
+use crate::db::{MatchDraft, MatchFilter};
 use crate::random;
 
 /// Matches of an answer.
@@ -49,8 +49,12 @@ async fn list(
 ) -> ApiResult<axum::Json<Vec<MatchInfo>>> {
     let run = RunQuery { run: query.run }.resolve(&app).await?;
     let limit = query.limit.unwrap_or(LARGEST_ANSWER).min(LARGEST_ANSWER);
+    let filter = MatchFilter {
+        before: query.before,
+        ..MatchFilter::newest(&run, limit)
+    };
     let now = app.clock.now();
-    let matches = app.list(|db| async move { db.matches(&run, query.before, limit, now).await });
+    let matches = app.list(|db| async move { db.matches(&filter, now).await });
     Ok(axum::Json(matches.await?))
 }
 

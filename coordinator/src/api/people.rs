@@ -361,7 +361,7 @@ async fn workers(
 ) -> ApiResult<axum::Json<ActiveWorkers>> {
     let limit = page_size(query.limit, WORKERS);
     let since = app.clock.now() - ACTIVE;
-    Ok(axum::Json(app.db.workers(since, limit).await?))
+    Ok(axum::Json(app.db.workers(None, since, limit).await?))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use axum::response::{IntoResponse as _, Redirect};
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::WorkKind;
-use rookery_common::protocol::matches::{GameInfo, MatchInfo, MatchPurpose, MatchStatus};
+use rookery_common::protocol::matches::{GameInfo, MatchInfo, MatchStatus};
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
@@ -22,7 +22,7 @@ use super::networks::{Over, cut_off, format_title, rating_chart};
 use super::rating_scale::RatingScale;
 use super::rows::{GameRow, MatchRow, WorkerRow};
 use super::{PagesState, text};
-use crate::db::{DbError, GameFilter, Intake, SharedDatabase};
+use crate::db::{DbError, GameFilter, Intake, MatchFilter, MatchGroup, SharedDatabase};
 
 /// The span over which rates are taken and in which a worker counts as active.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);
@@ -192,13 +192,19 @@ async fn overview(state: &PagesState, run: RunInfo, address: Address) -> Page {
     let db = &state.db;
     let networks = db.networks_in_short(&run.name).await?;
     let intake = db.intake(&run.name, since).await?;
-    let workers = db.workers_of(&run.name, since, WORKERS).await?;
-    let newest = |purpose| db.matches_for(&run.name, purpose, LATEST_MATCHES, now);
-    let gates = newest(MatchPurpose::Gate).await?;
+    let workers = db.workers(Some(&run.name), since, WORKERS).await?;
+    let newest = async |group| {
+        let filter = MatchFilter {
+            group: Some(group),
+            ..MatchFilter::newest(&run.name, LATEST_MATCHES)
+        };
+        db.matches(&filter, now).await
+    };
+    let gates = newest(MatchGroup::Gates).await?;
     let is_open = |info: &&MatchInfo| info.status == MatchStatus::Open;
     let open = gates.iter().rfind(is_open);
     let decided = gates.iter().find(|info| !is_open(info));
-    let ratings = newest(MatchPurpose::Rating).await?;
+    let ratings = newest(MatchGroup::Ratings).await?;
     let is_rating = ratings.iter().any(|info| info.pairs_playing > 0);
     let games = latest_games(db, &run.name).await?;
     let featured = match run.best {

@@ -93,7 +93,7 @@ pub(super) async fn list(
         before: query.before.filter(|_| chosen.sort == MatchSort::Newest),
         limit,
     };
-    let list = |db: SharedDatabase| async move { db.listed_matches(&filter, now).await };
+    let list = |db: SharedDatabase| async move { db.matches(&filter, now).await };
     let mut matches = state.list(list).await?;
     let more = matches.len() > MATCHES as usize;
     matches.truncate(MATCHES as usize);

@@ -16,6 +16,7 @@ use super::networks::{ELO_SPAN, anchor_lines, was_best};
 use super::opening_tree::{self, OpeningTree};
 use super::rating_scale::RatingScale;
 use super::{PagesState, text};
+use crate::db::MatchFilter;
 
 /// Promotions that are listed, the newest.
 const PROMOTIONS: usize = 40;
@@ -77,7 +78,8 @@ pub(super) async fn told(
         }
         None => Vec::new(),
     };
-    let matches = state.db.matches(&name, None, MATCHES, state.now()).await?;
+    let newest = MatchFilter::newest(&name, MATCHES);
+    let matches = state.db.matches(&newest, state.now()).await?;
     let (solves, misses) = themes(groups);
     let bests = bests(&networks);
     let scale = RatingScale::of(&networks);

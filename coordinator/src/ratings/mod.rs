@@ -16,7 +16,7 @@ use rookery_common::protocol::runs::{RunInfo, RunStatus};
 use tokio::time::MissedTickBehavior;
 
 use crate::app::App;
-use crate::db::{MatchDraft, Rollback};
+use crate::db::{MatchDraft, MatchFilter, Rollback};
 use crate::random;
 
 mod contender;
@@ -134,10 +134,8 @@ async fn meetings(
     info: &RunInfo,
     programs: &BTreeSet<NetworkNumber>,
 ) -> anyhow::Result<Meetings> {
-    let matches = app
-        .db
-        .matches(&info.name, None, COUNTED, app.clock.now())
-        .await?;
+    let newest = MatchFilter::newest(&info.name, COUNTED);
+    let matches = app.db.matches(&newest, app.clock.now()).await?;
     let rating = matches.iter().filter(|m| m.purpose == MatchPurpose::Rating);
     let (mut all, mut with, mut newest_first) = (0_u32, 0_u32, Vec::new());
     for m in rating {

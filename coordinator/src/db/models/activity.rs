@@ -21,24 +21,35 @@ impl Ledger {
         read!(self, "activity", |conn| pulse(conn, now))
     }
 
-    /// Workers that were heard since `since`, at most `limit` of them one by one.
-    pub async fn workers(&self, since: Timestamp, limit: u32) -> Result<ActiveWorkers> {
-        read!(self, "activity", |conn| workers(conn, None, since, limit))
-    }
-
-    /// Those of them whose last job was of a run.
-    pub async fn workers_of(
+    /// Workers that were heard since `since`, of all or those whose last job was of a run, at most `limit` of them one by
+    /// one.
+    pub async fn workers(
         &self,
-        run: &RunName,
+        run: Option<&RunName>,
         since: Timestamp,
         limit: u32,
     ) -> Result<ActiveWorkers> {
-        read!(self, "activity", |conn| workers(
-            conn,
-            Some(run),
-            since,
-            limit
-        ))
+        read!(self, "activity", |conn| async {
+            let run = match run {
+                Some(run) => Some(runs::id_of(conn, run).await?),
+                None => None,
+            };
+            let mut query = Statement::new(
+                "SELECT count(*) AS workers,
+                   CAST(coalesce(sum(evals_per_second), 0) AS DOUBLE PRECISION) AS evals_per_second
+                 FROM workers w WHERE w.last_seen >= ",
+            );
+            query.bind(since.as_millisecond())?;
+            if let Some(run) = run {
+                query.push(" AND w.run_id = ").bind(run)?;
+            }
+            let (workers, evals_per_second): (i64, f64) = query.fetch_one(&mut *conn).await?;
+            Ok(ActiveWorkers {
+                all: to_count(workers),
+                evals_per_second,
+                last_heard: list_last_heard(conn, (None, run), since, limit).await?,
+            })
+        })
     }
 }
 
@@ -100,51 +111,8 @@ struct WorkerRow {
     last_seen: i64,
 }
 
-#[derive(FromRow)]
-struct WorkersRow {
-    workers: i64,
-    evals_per_second: f64,
-}
-
-/// Workers whose last job was of a run, or all, at most `limit` of them one by one.
-async fn workers(
-    conn: &mut AnyConnection,
-    run: Option<&RunName>,
-    since: Timestamp,
-    limit: u32,
-) -> Result<ActiveWorkers> {
-    let run = match run {
-        Some(run) => Some(runs::id_of(conn, run).await?),
-        None => None,
-    };
-    let mut query = Statement::new(
-        "SELECT count(*) AS workers,
-           CAST(coalesce(sum(evals_per_second), 0) AS DOUBLE PRECISION) AS evals_per_second
-         FROM workers w WHERE w.last_seen >= ",
-    );
-    query.bind(since.as_millisecond())?;
-    if let Some(run) = run {
-        query.push(" AND w.run_id = ").bind(run)?;
-    }
-    let sums: WorkersRow = query.fetch_one(&mut *conn).await?;
-    Ok(ActiveWorkers {
-        all: to_count(sums.workers),
-        evals_per_second: sums.evals_per_second,
-        last_heard: listed(conn, (None, run), since, limit).await?,
-    })
-}
-
-/// Workers, of one contributor or of all, those last heard first.
-pub(crate) async fn last_heard(
-    conn: &mut AnyConnection,
-    user: Option<i64>,
-    since: Timestamp,
-    limit: u32,
-) -> Result<Vec<WorkerInfo>> {
-    listed(conn, (user, None), since, limit).await
-}
-
-async fn listed(
+/// Workers, of one contributor or of one run if they are given, those last heard first.
+pub(crate) async fn list_last_heard(
     conn: &mut AnyConnection,
     (user, run): (Option<i64>, Option<i64>),
     since: Timestamp,

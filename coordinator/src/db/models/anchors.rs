@@ -10,6 +10,7 @@ use crate::db::models::operator_log::{self, Act, Action};
 use crate::db::models::runs;
 use crate::db::sql::ledger::{Ledger, transact};
 use crate::db::sql::rows::{network, unreadable};
+use crate::db::sql::statement::Statement;
 use crate::db::types::EloOrder;
 
 impl Ledger {
@@ -25,10 +26,7 @@ impl Ledger {
             let id = runs::id_of(conn, &run).await?;
             let EloOrder { number, elo, actor } = order;
             let name = name_of(conn, id, number).await?;
-            match elo {
-                Some(elo) => give(conn, id, number, elo).await?,
-                None => take(conn, id, number).await?,
-            }
+            set_elo(conn, id, number, elo).await?;
             // Should the fit that is to follow fail, the next game brings one.
             runs::make_stale(conn, id).await?;
             let elo = elo.map_or_else(|| "no Elo".to_owned(), |elo| format!("{elo} Elo"));
@@ -78,30 +76,22 @@ pub(crate) fn described(name: &AnchorName, elo: Option<AnchorElo>) -> String {
     }
 }
 
-/// Gives an anchor this Elo. (A missing number has another type than a number in PostgreSQL, and a
-/// statement is prepared for one of the two: so none is bound.)
-pub(crate) async fn give(
+/// Gives an anchor this Elo, or none. (A missing number has another type than a number in PostgreSQL, and a statement is
+/// prepared for one of the two: so none is bound.)
+pub(crate) async fn set_elo(
     conn: &mut AnyConnection,
     run: i64,
     number: NetworkNumber,
-    elo: AnchorElo,
+    elo: Option<AnchorElo>,
 ) -> Result<()> {
-    sqlx::query("UPDATE networks SET anchor_elo = $3 WHERE run_id = $1 AND number = $2")
-        .bind(run)
-        .bind(i64::from(number.0))
-        .bind(elo.get())
-        .execute(conn)
-        .await?;
-    Ok(())
-}
-
-async fn take(conn: &mut AnyConnection, run: i64, number: NetworkNumber) -> Result<()> {
-    sqlx::query("UPDATE networks SET anchor_elo = NULL WHERE run_id = $1 AND number = $2")
-        .bind(run)
-        .bind(i64::from(number.0))
-        .execute(conn)
-        .await?;
-    Ok(())
+    let mut query = Statement::new("UPDATE networks SET anchor_elo = ");
+    match elo {
+        Some(elo) => query.bind(elo.get())?,
+        None => query.push("NULL"),
+    };
+    query.push(" WHERE run_id = ").bind(run)?;
+    query.push(" AND number = ").bind(i64::from(number.0))?;
+    query.execute(conn).await
 }
 
 /// The name of a network that must be an anchor.

@@ -9,7 +9,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
-use crate::db::models::activity::last_heard;
+use crate::db::models::activity::list_last_heard;
 use crate::db::models::spans::{DAY, Since};
 use crate::db::models::{runs, users};
 use crate::db::sql::ledger::{Ledger, read};
@@ -203,7 +203,7 @@ async fn one(
         info: contributor.into_info(None, of_all)?,
         credit: spans,
         days,
-        workers: last_heard(conn, Some(user), now - REMEMBERED, WORKERS).await?,
+        workers: list_last_heard(conn, (Some(user), None), now - REMEMBERED, WORKERS).await?,
     })
 }
 
@@ -222,7 +222,7 @@ async fn place(
     in_span(&mut query, run, since, "")?;
     query.push(" GROUP BY c.user_id HAVING sum(c.positions) > ");
     query.bind(count(positions))?.push(") AS ahead");
-    let ahead: i64 = query.fetch_scalar(conn).await?;
+    let (ahead,): (i64,) = query.fetch_one(conn).await?;
     Ok(Some(to_count(ahead) + 1))
 }
 

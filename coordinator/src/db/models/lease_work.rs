@@ -100,8 +100,8 @@ pub(crate) async fn enter(
         let mut query = Statement::new("SELECT hash FROM lease_values WHERE hash IN (");
         let columns: Vec<_> = part.iter().map(column).collect();
         query.bind_all(&columns)?.push(")");
-        let known: Vec<Vec<u8>> = query.fetch_scalars(&mut *conn).await?;
-        for bytes in known {
+        let known: Vec<(Vec<u8>,)> = query.fetch_all(&mut *conn).await?;
+        for (bytes,) in known {
             missing.remove(&hash(&bytes)?);
         }
     }

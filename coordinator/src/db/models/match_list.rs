@@ -55,12 +55,8 @@ fn wanted(query: &mut Statement, filter: &MatchFilter, run: i64) -> Result<()> {
 
 impl Ledger {
     /// Matches of a run that a visitor asks for, in the order that is wanted.
-    pub async fn listed_matches(
-        &self,
-        filter: &MatchFilter,
-        now: Timestamp,
-    ) -> Result<Vec<MatchInfo>> {
-        read!(self, "match_list", |conn| async {
+    pub async fn matches(&self, filter: &MatchFilter, now: Timestamp) -> Result<Vec<MatchInfo>> {
+        read!(self, "matches", |conn| async {
             let run = runs::id_of(conn, &filter.run).await?;
             let rows: Vec<MatchRow> = chosen(filter, run)?.fetch_all(conn).await?;
             matches::infos(conn, rows, now).await

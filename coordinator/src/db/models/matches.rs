@@ -1,7 +1,7 @@
 //! Matches: read, listed, opened.
 
 use jiff::Timestamp;
-use rookery_common::ids::{MatchId, NetworkNumber, RunName, Seed};
+use rookery_common::ids::{MatchId, NetworkNumber, Seed};
 use rookery_common::protocol::matches::{MatchInfo, MatchPurpose, MatchStatus, PairsInOrder};
 use rookery_common::rating::gate::{GateRule, GateVerdict};
 use rookery_common::rating::pentanomial::{Pentanomial, Tally};
@@ -123,48 +123,6 @@ impl Ledger {
                 return Ok(None);
             }
             insert_rating(conn, &run, &m, now).await.map(Some)
-        })
-    }
-
-    /// Matches of a run, newest first: all, or those that were opened before one.
-    pub async fn matches(
-        &self,
-        run: &RunName,
-        before: Option<MatchId>,
-        limit: u32,
-        now: Timestamp,
-    ) -> Result<Vec<MatchInfo>> {
-        read!(self, "matches", |conn| async {
-            let rows: Vec<MatchRow> = sqlx::query_as(select!(
-                "WHERE m.run_id = $1 AND m.id < $2 ORDER BY m.id DESC LIMIT $3"
-            ))
-            .bind(runs::id_of(conn, run).await?)
-            .bind(before.map_or(i64::MAX, |id| id.0))
-            .bind(i64::from(limit))
-            .fetch_all(&mut *conn)
-            .await?;
-            infos(conn, rows, now).await
-        })
-    }
-
-    /// The newest matches of a run that were opened for one purpose, newest first.
-    pub async fn matches_for(
-        &self,
-        run: &RunName,
-        purpose: MatchPurpose,
-        limit: u32,
-        now: Timestamp,
-    ) -> Result<Vec<MatchInfo>> {
-        read!(self, "matches", |conn| async {
-            let rows: Vec<MatchRow> = sqlx::query_as(select!(
-                "WHERE m.run_id = $1 AND m.purpose = $2 ORDER BY m.id DESC LIMIT $3"
-            ))
-            .bind(runs::id_of(conn, run).await?)
-            .bind(purpose.name())
-            .bind(i64::from(limit))
-            .fetch_all(&mut *conn)
-            .await?;
-            infos(conn, rows, now).await
         })
     }
 

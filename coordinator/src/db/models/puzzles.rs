@@ -200,20 +200,15 @@ async fn insert(
     first: usize,
     puzzles: &[(&str, String)],
 ) -> Result<()> {
-    let mut ordinal = first as i64;
-    for part in puzzles.chunks(ROWS) {
-        let mut query = Statement::new(
-            "INSERT INTO puzzles (run_id, ordinal, set_id, puzzle, content) VALUES ",
-        );
-        for (row, (puzzle, content)) in part.iter().enumerate() {
-            query.push(if row == 0 { "(" } else { ", (" });
-            query.bind(run)?.push(", ");
-            query.bind(ordinal)?.push(", ");
-            query.bind(set)?.push(", ");
-            query.bind(*puzzle)?.push(", ");
-            query.bind(content.as_str())?.push(")");
-            ordinal += 1;
-        }
+    let numbered: Vec<_> = (first as i64..).zip(puzzles).collect();
+    for part in numbered.chunks(ROWS) {
+        let mut query =
+            Statement::new("INSERT INTO puzzles (run_id, ordinal, set_id, puzzle, content)");
+        query.rows(part, |row, (ordinal, (puzzle, content))| {
+            row.bind(run)?.bind(*ordinal)?.bind(set)?;
+            row.bind(*puzzle)?.bind(content.as_str())?;
+            Ok(())
+        })?;
         query.execute(conn).await?;
     }
     Ok(())

@@ -149,17 +149,6 @@ impl Statement {
         Ok(row.await?)
     }
 
-    /// The first column of the only row of the statement.
-    pub(crate) async fn fetch_scalar<T>(self, connection: &mut AnyConnection) -> Result<T>
-    where
-        T: Send + Unpin,
-        (T,): for<'r> FromRow<'r, AnyRow>,
-    {
-        let (sql, arguments) = self.finish();
-        let value = sqlx::query_scalar_with(sql, arguments).fetch_one(connection);
-        Ok(value.await?)
-    }
-
     /// The first column of all rows of the statement.
     pub(crate) async fn fetch_scalars<T>(self, connection: &mut AnyConnection) -> Result<Vec<T>>
     where

@@ -187,6 +187,20 @@ pub struct MatchFilter {
     pub limit: u32,
 }
 
+impl MatchFilter {
+    /// The newest, at most so many.
+    #[must_use]
+    pub fn newest(run: &RunName, limit: u32) -> Self {
+        Self {
+            run: run.clone(),
+            group: None,
+            sort: MatchSort::Newest,
+            before: None,
+            limit,
+        }
+    }
+}
+
 /// Some of a run's matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -86,9 +86,7 @@ async fn submit(
     let now = after_promotions(conn, run.id, now).await?;
     let number = insert(conn, &run, &draft, status, now).await?;
     if let Some(anchor) = &draft.anchor {
-        if let Some(elo) = anchor.elo {
-            anchors::give(conn, run.id, number, elo).await?;
-        }
+        anchors::set_elo(conn, run.id, number, anchor.elo).await?;
         let act = Act {
             actor: &users::name_of(conn, draft.user.0).await?,
             action: Action::AddAnchor,

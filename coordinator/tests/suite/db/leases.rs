@@ -47,7 +47,7 @@ pub(super) async fn shares_decide_what_is_handed_out(db: SharedDatabase) {
         (ann, job.seed, job.work)
     );
     assert!(
-        db.workers(noon(), 9).await.unwrap().last_heard[0].evals_per_second == 0.0,
+        db.workers(None, noon(), 9).await.unwrap().last_heard[0].evals_per_second == 0.0,
         "NaN is no speed"
     );
 }
@@ -80,7 +80,7 @@ pub(super) async fn so_many_leases_are_held_at_once(db: SharedDatabase) {
     let refused = Err(("contributor", 3, lease));
     assert_eq!(ask(ann, "u", 5, noon()).await, refused);
     ask(bob, "w", 6, noon()).await.unwrap();
-    let workers = db.workers(noon(), 2).await.unwrap();
+    let workers = db.workers(None, noon(), 2).await.unwrap();
     assert_eq!((workers.all, workers.last_heard.len()), (3, 2));
     // What was given back unplayed counts until it would have ended; what has ended does not.
     db.give_back(ann, given, noon()).await.unwrap();

@@ -6,7 +6,9 @@ use rookery_common::protocol::networks::{NetworkName, NetworkStatus};
 use rookery_common::protocol::people::Change;
 use rookery_common::protocol::runs::{RunPatch, RunStatus};
 use rookery_coordinator::blobs::BlobKind;
-use rookery_coordinator::db::{CANDIDATES, Checked, DbError, LogFilter, Rejection, SharedDatabase};
+use rookery_coordinator::db::{
+    CANDIDATES, Checked, DbError, LogFilter, MatchFilter, Rejection, SharedDatabase,
+};
 use sqlx::{AnyConnection, Connection as _};
 
 use super::{name, network, run, run_draft, user};
@@ -60,7 +62,10 @@ pub(super) async fn candidates_wait_for_the_gate(db: SharedDatabase) {
         (NetworkStatus::Candidate, None)
     );
     assert!(submit(1).await.duplicate);
-    let matches = db.matches(&name("a"), None, 10, noon()).await.unwrap();
+    let matches = db
+        .matches(&MatchFilter::newest(&name("a"), 10), noon())
+        .await
+        .unwrap();
     assert_eq!(matches.len(), 1);
     let best = db.network(&name("a"), NetworkName::Best).await.unwrap();
     assert_eq!(best.number, NetworkNumber(0));

@@ -78,7 +78,7 @@ impl Ledger {
                 };
                 query.push(" AND g.id ").push(side).push(" ");
                 query.bind(game.id.0)?;
-                let id: Option<i64> = query.fetch_scalar(&mut *conn).await?;
+                let (id,): (Option<i64>,) = query.fetch_one(&mut *conn).await?;
                 found[place] = id.map(GameId);
             }
             Ok(found)
@@ -150,8 +150,8 @@ async fn known_fingerprints(
         query.bind(run)?.push(" AND chunk <> ");
         query.bind(sequence)?.push(" AND fingerprint IN (");
         query.bind_all(prints)?.push(")");
-        let rows: Vec<Vec<u8>> = query.fetch_scalars(&mut *conn).await?;
-        known.extend(rows);
+        let rows: Vec<(Vec<u8>,)> = query.fetch_all(&mut *conn).await?;
+        known.extend(rows.into_iter().map(|(print,)| print));
     }
     Ok(known)
 }

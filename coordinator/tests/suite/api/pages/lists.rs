@@ -134,7 +134,7 @@ async fn matches_are_in_the_order_that_is_asked_for() {
             before: None,
             limit: 10,
         };
-        let found = app.app.db.listed_matches(&filter, noon()).await.unwrap();
+        let found = app.app.db.matches(&filter, noon()).await.unwrap();
         found.into_iter().map(|info| info.id.0).collect()
     };
     let newest = ids(None, MatchSort::Newest).await;
