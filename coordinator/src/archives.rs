@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinError;
 
 use crate::blobs::{BlobEntry, BlobError, BlobKind, BlobStore};
-use crate::db::{ArchiveDraft, Database, DbError};
+use crate::db::{Actor, ArchiveDraft, Database, DbError};
 
 /// Bytes of a tar header.
 const HEADER: u64 = 512;
@@ -185,8 +185,7 @@ pub async fn archive(
     blobs: &dyn BlobStore,
     run: &RunName,
     rows: &[ChunkRow],
-    actor: &str,
-    now: jiff::Timestamp,
+    by: Actor,
 ) -> Result<(ContentHash, u64), ArchiveError> {
     let (bytes, chunks) = pack(blobs, run, rows).await?;
     let (hash, size) = (ContentHash::of(&bytes), bytes.len() as u64);
@@ -201,7 +200,7 @@ pub async fn archive(
         bytes: size,
         chunks,
     };
-    db.add_archive(draft, actor, now).await?;
+    db.add_archive(draft, by).await?;
     for row in rows {
         blobs.remove(BlobKind::Chunk, &row.hash).await?;
     }

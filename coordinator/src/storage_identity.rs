@@ -13,11 +13,10 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use jiff::Timestamp;
 use rookery_common::ids::ContentHash;
 
 use crate::blobs::{BlobError, BlobKind, BlobStore, MARK, Marking};
-use crate::db::{Database, DbError, LedgerId, Moved};
+use crate::db::{Action, Actor, Database, DbError, LedgerId, Moved};
 
 /// What a mark says before the ledger's identifier.
 const WORDS: &str = "rookery ledger ";
@@ -126,8 +125,7 @@ pub async fn adopt(
     db: &Database,
     blobs: &dyn BlobStore,
     location: &str,
-    actor: &str,
-    now: Timestamp,
+    by: Actor,
 ) -> Result<bool, StorageIdentityError> {
     let before = match check(db, blobs).await {
         Ok(true) => return Ok(false),
@@ -136,7 +134,7 @@ pub async fn adopt(
         Err(StorageIdentityError::Unreadable) => "its mark could not be read".to_owned(),
         Err(error) => return Err(error),
     };
-    db.note_adoption(location, &before, actor, now).await?;
+    db.note(Action::AdoptStore, location, &before, by).await?;
     let id = db.ledger_id().await?;
     blobs.set_mark(text(id), Marking::Over).await?;
     Ok(true)

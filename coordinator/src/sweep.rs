@@ -11,7 +11,7 @@ use rookery_common::text::quantity;
 
 use crate::archives::{self, ArchiveError};
 use crate::blobs::{BlobEntry, BlobError, BlobKind, BlobStore};
-use crate::db::Database;
+use crate::db::{Action, Actor, Database};
 
 /// What was found of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +96,8 @@ pub async fn remove_all(
     blobs: &dyn BlobStore,
     all: &[Found],
     grace: SignedDuration,
-    (location, actor): (&str, &str),
+    location: &str,
+    by: Actor,
 ) -> anyhow::Result<bool> {
     if missing(all) > 0 {
         return Ok(false);
@@ -104,8 +105,8 @@ pub async fn remove_all(
     let some = all.iter().filter(|found| !found.orphans.is_empty());
     let what: Vec<String> = some.map(Found::told).collect();
     if !what.is_empty() {
-        let (what, now) = (what.join(", "), Timestamp::now());
-        db.note_sweep(location, &what, actor, now).await?;
+        let what = what.join(", ");
+        db.note(Action::SweepStore, location, &what, by).await?;
     }
     for found in all {
         remove(blobs, found, grace).await?;

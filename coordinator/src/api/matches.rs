@@ -12,7 +12,7 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Json, Operator, Path, Query, RunQuery};
 use crate::app::App;
-use crate::db::{MatchDraft, MatchFilter};
+use crate::db::{Actor, MatchDraft, MatchFilter};
 use crate::random;
 
 /// Matches of an answer.
@@ -103,10 +103,8 @@ async fn open(
         pairs: new.pairs,
         seed: random::seed()?,
     };
-    let id = app
-        .db
-        .open_match(draft, &operator.name, app.clock.now())
-        .await?;
+    let by = Actor::new(&operator.name, app.clock.now());
+    let id = app.db.open_match(draft, by).await?;
     Ok((
         StatusCode::CREATED,
         axum::Json(app.db.match_info(id, app.clock.now()).await?),

@@ -18,7 +18,9 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Client, Json, Operator, Path, Query, page_size};
 use crate::app::App;
 use crate::config::Registration;
-use crate::db::{ACTIVE, ContributorFilter, DELETED, Standing, TokenDraft, UserChange, UserDraft};
+use crate::db::{
+    ACTIVE, Actor, ContributorFilter, DELETED, Standing, TokenDraft, UserChange, UserDraft,
+};
 use crate::limits::address::{ClientAddress, hashed_block};
 use crate::tokens::{InvitationCode, Token};
 
@@ -168,7 +170,7 @@ async fn register(
     };
     let now = app.clock.now();
     let id = match invitation {
-        None => app.db.create_user(draft, &name, now).await?,
+        None => app.db.create_user(draft, Actor::new(&name, now)).await?,
         Some(code) => app.db.redeem(draft, code.hash(), now).await?,
     };
     tracing::info!(user = %name, "A contributor has registered.");
@@ -229,7 +231,7 @@ async fn patch(
     Json(patch): Json<UserPatch>,
 ) -> ApiResult<StatusCode> {
     check_sought(&name)?;
-    let now = app.clock.now();
+    let by = Actor::new(&operator.name, app.clock.now());
     if patch.blocked.is_none() && patch.name.is_none() {
         return Err(ApiError::bad_request(
             "nothing is given that could be changed: `blocked`, `name`",
@@ -243,9 +245,7 @@ async fn patch(
         }),
         name: other.map_err(ApiError::bad_request)?,
     };
-    app.db
-        .change_user(&name, change, &operator.name, now)
-        .await?;
+    app.db.change_user(&name, change, by).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -263,8 +263,8 @@ async fn delete(
     Path(name): Path<String>,
 ) -> ApiResult<StatusCode> {
     check_sought(&name)?;
-    let deleted = app.db.delete_user(&name, &operator.name, app.clock.now());
-    deleted.await?;
+    let by = Actor::new(&operator.name, app.clock.now());
+    app.db.delete_user(&name, by).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

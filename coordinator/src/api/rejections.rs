@@ -12,7 +12,7 @@ use super::extract::{Json, Operator, Path, Query, RunQuery};
 use super::networks::find;
 use super::trust::check_reason;
 use crate::app::App;
-use crate::db::Rejection;
+use crate::db::Actor;
 use crate::ratings;
 
 pub(super) fn router() -> OpenApiRouter<App> {
@@ -45,13 +45,11 @@ async fn reject(
 ) -> ApiResult<axum::Json<NetworkInfo>> {
     let reason = check_reason(&order.reason).map_err(ApiError::bad_request)?;
     let info = find(&app, &name, &query).await?;
-    let rejection = Rejection {
-        number: info.number,
-        reason: reason.to_owned(),
-        actor: operator.name,
-    };
-    let now = app.clock.now();
-    let events = app.db.reject_network(&info.run, rejection, now).await?;
+    let by = Actor::new(&operator.name, app.clock.now());
+    let events = app
+        .db
+        .reject_network(&info.run, info.number, reason, by)
+        .await?;
     app.events.publish_all(events);
     ratings::refit_soon(&app, info.run.clone());
     let number = NetworkName::Number(info.number);

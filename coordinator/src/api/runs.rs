@@ -17,6 +17,7 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Json, Operator, Path, Query, RunQuery, Trainer};
 use crate::app::App;
+use crate::db::Actor;
 use crate::versions;
 
 /// Points of one report.
@@ -124,10 +125,8 @@ async fn patch(
     Json(patch): Json<RunPatch>,
 ) -> ApiResult<axum::Json<RunInfo>> {
     check_patch(&patch).map_err(ApiError::bad_request)?;
-    let mut info = app
-        .db
-        .patch_run(&run, patch, &operator.name, app.clock.now())
-        .await?;
+    let by = Actor::new(&operator.name, app.clock.now());
+    let mut info = app.db.patch_run(&run, patch, by).await?;
     app.job_metadata.invalidate();
     app.presentation.complete(&mut info);
     Ok(axum::Json(info))
@@ -146,8 +145,8 @@ async fn delete(
     Operator(operator): Operator,
     Path(run): Path<RunName>,
 ) -> ApiResult<StatusCode> {
-    let now = app.clock.now();
-    app.db.delete_run(&run, &operator.name, now).await?;
+    let by = Actor::new(&operator.name, app.clock.now());
+    app.db.delete_run(&run, by).await?;
     app.job_metadata.invalidate();
     Ok(StatusCode::NO_CONTENT)
 }

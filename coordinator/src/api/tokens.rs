@@ -15,7 +15,7 @@ use super::error::{ApiError, ApiResult};
 use super::extract::{Anyone, Json, Path};
 use super::people::check_machine;
 use crate::app::App;
-use crate::db::{Principal, TOKENS, TokenCounts, TokenDraft, TokenInfo};
+use crate::db::{Actor, Principal, TOKENS, TokenCounts, TokenDraft, TokenInfo};
 use crate::tokens::Token;
 
 /// Tokens that one user makes in a day: revoked ones stay in the ledger.
@@ -141,8 +141,8 @@ async fn revoke(
 ) -> ApiResult<StatusCode> {
     let token = find(&app, &caller, id).await?;
     if token.revoked_at.is_none() {
-        let now = app.clock.now();
-        app.db.revoke_token(id, &caller.name, now).await?;
+        let by = Actor::new(&caller.name, app.clock.now());
+        app.db.revoke_token(id, by).await?;
     }
     Ok(StatusCode::NO_CONTENT)
 }

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::Problem;
 use rookery_common::protocol::trust::{
-    BlockOrder, ContributorTrust, HoldPage, QuarantineOrder, TrustInfo, WorkerBlock,
+    BlockOrder, ContributorTrust, HoldPage, QuarantineOrder, TrustInfo,
 };
 use rookery_common::text::is_plain;
 use utoipa_axum::router::OpenApiRouter;
@@ -16,7 +16,7 @@ use super::extract::{Contributor, CursorQuery, Json, Operator, Path, Query, Trai
 use super::jobs::WORKER_CHARS;
 use super::people::check_sought;
 use crate::app::App;
-use crate::db::{ChunkStatus, ExclusionOrder};
+use crate::db::{Actor, ChunkStatus, ExclusionOrder};
 use crate::{random, trust};
 
 /// Holds of a page if the request does not say how many.
@@ -99,9 +99,9 @@ async fn quarantine(
     Json(order): Json<QuarantineOrder>,
 ) -> ApiResult<StatusCode> {
     check_sought(&name)?;
-    let order = checked(&order, operator.name)?;
-    let (chance, now) = (random::seed()?, app.clock.now());
-    let effects = app.db.quarantine(&name, order, chance, now).await?;
+    let (order, chance) = (checked(&order)?, random::seed()?);
+    let by = Actor::new(&operator.name, app.clock.now());
+    let effects = app.db.quarantine(&name, order, chance, by).await?;
     trust::follow(&app, effects.unwrap_or_default());
     Ok(StatusCode::NO_CONTENT)
 }
@@ -125,14 +125,8 @@ async fn block_worker(
     check_sought(&name)?;
     check_worker(&worker)?;
     let reason = check_reason(&order.reason).map_err(ApiError::bad_request)?;
-    let now = app.clock.now();
-    let block = WorkerBlock {
-        worker,
-        reason: reason.to_owned(),
-        by: operator.name,
-        since: now.to_string(),
-    };
-    app.db.block_worker(&name, block, now).await?;
+    let by = Actor::new(&operator.name, app.clock.now());
+    app.db.block_worker(&name, &worker, reason, by).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -151,9 +145,8 @@ async fn unblock_worker(
 ) -> ApiResult<StatusCode> {
     check_sought(&name)?;
     check_worker(&worker)?;
-    let now = app.clock.now();
-    let ended = app.db.unblock_worker(&name, &worker, &operator.name, now);
-    ended.await?;
+    let by = Actor::new(&operator.name, app.clock.now());
+    app.db.unblock_worker(&name, &worker, by).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -180,8 +173,8 @@ async fn hold(
     Path(hash): Path<ContentHash>,
     Json(order): Json<QuarantineOrder>,
 ) -> ApiResult<StatusCode> {
-    let order = checked(&order, operator.name)?;
-    let effects = app.db.hold_chunk(hash, order, app.clock.now()).await?;
+    let by = Actor::new(&operator.name, app.clock.now());
+    let effects = app.db.hold_chunk(hash, checked(&order)?, by).await?;
     trust::follow(&app, effects);
     Ok(StatusCode::NO_CONTENT)
 }
@@ -202,7 +195,7 @@ pub fn check_reason(reason: &str) -> Result<&str, String> {
     ))
 }
 
-fn checked(order: &QuarantineOrder, actor: String) -> ApiResult<ExclusionOrder> {
+fn checked(order: &QuarantineOrder) -> ApiResult<ExclusionOrder> {
     let reason = check_reason(&order.reason).map_err(ApiError::bad_request)?;
     let state = if order.quarantined {
         ChunkStatus::Excluded
@@ -212,7 +205,6 @@ fn checked(order: &QuarantineOrder, actor: String) -> ApiResult<ExclusionOrder> 
     Ok(ExclusionOrder {
         state,
         reason: reason.to_owned(),
-        actor,
     })
 }
 

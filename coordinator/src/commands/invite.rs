@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
-use super::{ACTOR, say, say_json};
+use super::{command_line, say, say_json};
 use crate::db::{InvitationDraft, InvitationInfo, SharedDatabase};
 use crate::tokens::InvitationCode;
 
@@ -53,8 +53,7 @@ pub async fn run(db: &SharedDatabase, command: InviteCommand) -> anyhow::Result<
         InviteCommand::Create(args) => create(db, args).await,
         InviteCommand::List { json } => list(db, json).await,
         InviteCommand::Revoke { invitation } => {
-            db.revoke_invitation(invitation, ACTOR, Timestamp::now())
-                .await?;
+            db.revoke_invitation(invitation, command_line()).await?;
             say(&format!("Invitation {invitation} is revoked."))
         }
     }
@@ -75,7 +74,7 @@ async fn create(db: &SharedDatabase, args: CreateArgs) -> anyhow::Result<()> {
         uses: args.uses,
         expires_at: args.days.map(|days| now + life(days)),
     };
-    let id = db.create_invitation(draft, ACTOR, now).await?;
+    let id = db.create_invitation(draft, command_line()).await?;
     let code = code.reveal();
     if args.json {
         return say_json(&Created { id, code });

@@ -28,12 +28,14 @@ use crate::blobs::{self, Downloads, SharedBlobs};
 use crate::config::Settings;
 use crate::db::Database;
 use crate::db::sql::{Found, shown};
-use crate::db::{DbError, SharedDatabase};
+use crate::db::{Actor, DbError, SharedDatabase};
 use crate::ratings;
 use crate::storage_identity::StorageIdentityError;
 
-/// Who the operator log names for what the command line did.
-const ACTOR: &str = "command line";
+/// The operator log names the command line for what it does.
+fn command_line() -> Actor {
+    Actor::new("command line", Timestamp::now())
+}
 
 /// How long a command waits for a database that does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -147,10 +149,11 @@ fn not_used(settings: &Settings) -> String {
 }
 
 /// Fits the ratings of a run again.
-async fn refit(db: &SharedDatabase, run: &RunName, now: Timestamp) -> anyhow::Result<()> {
+async fn refit(db: &SharedDatabase, run: &RunName) -> anyhow::Result<()> {
     let (number, basis) = db.begin_fit(run).await?;
     let ratings = ratings::fit(&basis)?.ratings();
-    db.store_ratings(run, number, ratings, now).await?;
+    db.store_ratings(run, number, ratings, Timestamp::now())
+        .await?;
     Ok(())
 }
 

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use jiff::Timestamp;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{RunInfo, RunPatch, RunStatus, VersionPolicy};
@@ -12,13 +11,13 @@ use rookery_common::protocol::server::{Link, Presentation};
 use rookery_common::text::quantity;
 
 use super::{
-    ACTOR, closing, create_database, open_database, refit, refuse_moved, run_anchor, run_key, say,
-    say_json,
+    closing, command_line, create_database, open_database, refit, refuse_moved, run_anchor,
+    run_key, say, say_json,
 };
 use crate::api::runs::{check_description, check_patch};
 use crate::api::trust::check_reason;
 use crate::config::Settings;
-use crate::db::{Rejection, Rollback, RunDraft, SharedDatabase};
+use crate::db::{Rollback, RunDraft, SharedDatabase};
 use crate::versions;
 
 /// Commands on runs.
@@ -255,8 +254,7 @@ async fn dispatch(
                 patch != RunPatch::default(),
                 "nothing is given that could be changed; see `run set --help`"
             );
-            db.patch_run(&args.name, patch, ACTOR, Timestamp::now())
-                .await?;
+            db.patch_run(&args.name, patch, command_line()).await?;
             say(&format!("Run {} is changed.", args.name))
         }
     }
@@ -307,7 +305,7 @@ pub(super) async fn create(
         presentation,
         params,
     };
-    Ok(db.create_run(draft, ACTOR, Timestamp::now()).await?)
+    Ok(db.create_run(draft, command_line()).await?)
 }
 
 fn read_params(path: &Path) -> anyhow::Result<RunParams> {
@@ -349,7 +347,7 @@ async fn set_status(db: &SharedDatabase, name: &RunName, status: RunStatus) -> a
         status: Some(status),
         ..RunPatch::default()
     };
-    db.patch_run(name, patch, ACTOR, Timestamp::now()).await?;
+    db.patch_run(name, patch, command_line()).await?;
     say(&format!("Run {name} is {}.", status.name()))
 }
 
@@ -358,7 +356,7 @@ async fn archive(db: &SharedDatabase, name: &RunName, archived: bool) -> anyhow:
         archived: Some(archived),
         ..RunPatch::default()
     };
-    db.patch_run(name, patch, ACTOR, Timestamp::now()).await?;
+    db.patch_run(name, patch, command_line()).await?;
     say(&if archived {
         format!("Run {name} is archived.")
     } else {
@@ -371,7 +369,7 @@ async fn delete(db: &SharedDatabase, name: &RunName, yes: bool) -> anyhow::Resul
         yes,
         "RK-0223: run {name} and its games and networks would be deleted, which cannot be undone; add --yes"
     );
-    db.delete_run(name, ACTOR, Timestamp::now()).await?;
+    db.delete_run(name, command_line()).await?;
     while db.remove_deleted().await? > 0 {}
     say(&format!(
         "Run {name} is deleted. `storage sweep --remove` removes its files."
@@ -385,15 +383,11 @@ async fn reject(
     reason: &str,
 ) -> anyhow::Result<()> {
     let reason = check_reason(reason).map_err(anyhow::Error::msg)?;
-    let rejection = Rejection {
-        number: NetworkNumber(number),
-        reason: reason.to_owned(),
-        actor: ACTOR.to_owned(),
-    };
-    let now = Timestamp::now();
-    let events = db.reject_network(name, rejection, now).await?;
+    let events = db
+        .reject_network(name, NetworkNumber(number), reason, command_line())
+        .await?;
     db.announce(&events).await?;
-    refit(db, name, now).await?;
+    refit(db, name).await?;
     say(&format!("Network {number} is rejected."))
 }
 
@@ -411,17 +405,15 @@ async fn roll_back(
         from,
         to,
         reason: reason.to_owned(),
-        actor: ACTOR.to_owned(),
     };
-    let now = Timestamp::now();
-    let events = db.roll_back(name, rollback, now).await?;
+    let events = db.roll_back(name, rollback, command_line()).await?;
     anyhow::ensure!(
         !events.is_empty(),
         "network {to} of run {name} cannot be best again: it never was, or it was demoted. The page \
          /runs/{name}/networks shows which are promoted"
     );
     db.announce(&events).await?;
-    refit(db, name, now).await?;
+    refit(db, name).await?;
     say(&format!(
         "Network {to} is best again; what was promoted after it is demoted."
     ))

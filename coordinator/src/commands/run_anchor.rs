@@ -1,12 +1,11 @@
 //! `run anchor`: the Elo of a network that others are compared with.
 
 use clap::Args;
-use jiff::Timestamp;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::events::Event;
 
-use super::{ACTOR, refit, say};
-use crate::db::{EloOrder, SharedDatabase};
+use super::{command_line, refit, say};
+use crate::db::SharedDatabase;
 
 /// `run anchor`
 #[derive(Debug, Args)]
@@ -27,14 +26,9 @@ pub(super) async fn run(db: &SharedDatabase, args: &AnchorArgs) -> anyhow::Resul
         "none" => None,
         text => Some(text.parse()?),
     };
-    let order = EloOrder {
-        number: NetworkNumber(args.number),
-        elo,
-        actor: ACTOR.to_owned(),
-    };
-    let now = Timestamp::now();
-    db.set_anchor_elo(&args.name, order, now).await?;
-    refit(db, &args.name, now).await?;
+    db.set_anchor_elo(&args.name, NetworkNumber(args.number), elo, command_line())
+        .await?;
+    refit(db, &args.name).await?;
     let run = args.name.clone();
     db.announce(&[Event::Ratings { run }]).await?;
     let number = args.number;

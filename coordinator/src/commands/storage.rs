@@ -8,7 +8,7 @@ use rookery_common::ids::RunName;
 use rookery_common::protocol::jobs::ChunkRow;
 use rookery_common::text::quantity;
 
-use super::{ACTOR, not_used, open_blobs, say, say_json, with_database};
+use super::{command_line, not_used, open_blobs, say, say_json, with_database};
 use crate::blobs::{BlobKind, BlobStore};
 use crate::config::Settings;
 use crate::db::sql::shown;
@@ -115,7 +115,7 @@ async fn obey(
 
 async fn adopt(settings: &Settings, db: &Database, blobs: &dyn BlobStore) -> anyhow::Result<()> {
     let location = &settings.storage;
-    let adopted = storage_identity::adopt(db, blobs, location, ACTOR, Timestamp::now()).await?;
+    let adopted = storage_identity::adopt(db, blobs, location, command_line()).await?;
     let when = if adopted { "now" } else { "already" };
     say(&format!(
         "The store {location} belongs to the ledger at {} {when}.",
@@ -138,8 +138,9 @@ async fn sweep(
         all = sweep::compare_all(db, blobs, grace, Timestamp::now()).await?;
         salvage = sweep::look_into_archives(blobs, &all).await;
     }
-    let log = (settings.storage.as_str(), ACTOR);
-    let removed = args.remove && sweep::remove_all(db, blobs, &all, grace, log).await?;
+    let location = &settings.storage;
+    let removed =
+        args.remove && sweep::remove_all(db, blobs, &all, grace, location, command_line()).await?;
     if args.json {
         say_json(&json(&all, &salvage, restored))?;
     } else {
@@ -241,8 +242,7 @@ async fn archive(db: &Database, blobs: &dyn BlobStore, args: &ArchiveArgs) -> an
         if part.is_empty() || !(full || args.rest) {
             break;
         }
-        let now = Timestamp::now();
-        let archived = archives::archive(db, blobs, &args.run, part, ACTOR, now).await;
+        let archived = archives::archive(db, blobs, &args.run, part, command_line()).await;
         let (hash, size) = archived.with_context(|| {
             format!("cannot archive the chunks from number {}", part[0].sequence)
         })?;

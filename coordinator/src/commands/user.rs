@@ -2,13 +2,12 @@
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
-use jiff::Timestamp;
 use rookery_common::protocol::people::{NewToken, Scope};
 use rookery_common::protocol::trust::{TrustInfo, TrustLevel};
 use rookery_common::text::{plural, quantity};
 use serde::Serialize;
 
-use super::{ACTOR, invite, refit, say, say_json, with_database};
+use super::{command_line, invite, refit, say, say_json, with_database};
 use crate::api::people::{check_machine, check_name};
 use crate::config::Settings;
 use crate::db::{
@@ -145,37 +144,39 @@ impl From<ScopeArg> for Scope {
 ///
 /// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()> {
-    let now = Timestamp::now();
     with_database(settings, async |db| match command {
         UserCommand::List { json } => list(db, json).await,
-        UserCommand::Create(args) => create(db, &args, now).await,
-        UserCommand::AddToken(args) => add_token(db, &args, now).await,
+        UserCommand::Create(args) => create(db, &args).await,
+        UserCommand::AddToken(args) => add_token(db, &args).await,
         UserCommand::Tokens(args) => tokens(db, &args.name).await,
         UserCommand::Revoke { token } => {
-            db.revoke_token(token, ACTOR, now).await?;
+            db.revoke_token(token, command_line()).await?;
             say(&format!("Token {token} is revoked."))
         }
-        UserCommand::Rotate { name, token } => rotate(db, &name, token, now).await,
+        UserCommand::Rotate { name, token } => rotate(db, &name, token).await,
         UserCommand::Invite(command) => invite::run(db, command).await,
         UserCommand::Block(args) => {
             db.change_user(
                 &args.name,
                 UserChange::standing(Standing::Blocked),
-                ACTOR,
-                now,
+                command_line(),
             )
             .await?;
             say(&format!("User {} is blocked.", args.name))
         }
         UserCommand::Unblock(args) => {
-            db.change_user(&args.name, UserChange::standing(Standing::Good), ACTOR, now)
-                .await?;
+            db.change_user(
+                &args.name,
+                UserChange::standing(Standing::Good),
+                command_line(),
+            )
+            .await?;
             say(&format!("User {} is not blocked.", args.name))
         }
-        UserCommand::Rename { name, new } => rename(db, &name, &new, now).await,
-        UserCommand::Delete { name, yes } => delete(db, &name, yes, now).await,
-        UserCommand::Quarantine(args) => hold(db, &args, ChunkStatus::Excluded, now).await,
-        UserCommand::Clear(args) => hold(db, &args, ChunkStatus::Counted, now).await,
+        UserCommand::Rename { name, new } => rename(db, &name, &new).await,
+        UserCommand::Delete { name, yes } => delete(db, &name, yes).await,
+        UserCommand::Quarantine(args) => hold(db, &args, ChunkStatus::Excluded).await,
+        UserCommand::Clear(args) => hold(db, &args, ChunkStatus::Counted).await,
         UserCommand::Trust { name, json } => trust(db, &name, json).await,
     })
     .await
@@ -186,22 +187,20 @@ async fn hold(
     db: &SharedDatabase,
     args: &QuarantineArgs,
     state: ChunkStatus,
-    now: Timestamp,
 ) -> anyhow::Result<()> {
     let name = &args.name;
     let order = ExclusionOrder {
         state,
         reason: args.reason.clone(),
-        actor: ACTOR.to_owned(),
     };
     let chance = random::seed()?;
-    let Some(effects) = db.quarantine(name, order, chance, now).await? else {
+    let Some(effects) = db.quarantine(name, order, chance, command_line()).await? else {
         return say(&format!(
             "User {name} is not in quarantine, and no chunk is held: there is nothing to clear."
         ));
     };
     for run in effects.stale {
-        refit(db, &run, now).await?;
+        refit(db, &run).await?;
     }
     match state {
         ChunkStatus::Excluded => {
@@ -322,7 +321,7 @@ fn draft(args: &CreateArgs) -> anyhow::Result<(Token, TokenDraft)> {
     Ok((token, draft))
 }
 
-async fn create(db: &SharedDatabase, args: &CreateArgs, now: Timestamp) -> anyhow::Result<()> {
+async fn create(db: &SharedDatabase, args: &CreateArgs) -> anyhow::Result<()> {
     let name = check_name(&args.name).map_err(anyhow::Error::msg)?;
     let (token, draft) = draft(args)?;
     let scopes = draft.scopes.clone();
@@ -331,7 +330,7 @@ async fn create(db: &SharedDatabase, args: &CreateArgs, now: Timestamp) -> anyho
         token: draft,
         block: None,
     };
-    let user = db.create_user(user, ACTOR, now).await?;
+    let user = db.create_user(user, command_line()).await?;
     if args.json {
         let token = token.reveal().to_owned();
         return say_json(&NewToken {
@@ -345,10 +344,10 @@ async fn create(db: &SharedDatabase, args: &CreateArgs, now: Timestamp) -> anyho
     say(token.reveal())
 }
 
-async fn add_token(db: &SharedDatabase, args: &CreateArgs, now: Timestamp) -> anyhow::Result<()> {
+async fn add_token(db: &SharedDatabase, args: &CreateArgs) -> anyhow::Result<()> {
     let (token, draft) = draft(args)?;
     let scopes = draft.scopes.clone();
-    db.add_token(&args.name, draft, ACTOR, now).await?;
+    db.add_token(&args.name, draft, command_line()).await?;
     if args.json {
         #[derive(Serialize)]
         struct Added<'a> {
@@ -365,25 +364,25 @@ async fn add_token(db: &SharedDatabase, args: &CreateArgs, now: Timestamp) -> an
     say(token.reveal())
 }
 
-async fn rename(db: &SharedDatabase, name: &str, new: &str, now: Timestamp) -> anyhow::Result<()> {
+async fn rename(db: &SharedDatabase, name: &str, new: &str) -> anyhow::Result<()> {
     let new = check_name(new).map_err(anyhow::Error::msg)?;
-    db.change_user(name, UserChange::name(&new), ACTOR, now)
+    db.change_user(name, UserChange::name(&new), command_line())
         .await?;
     say(&format!("User {name} is {new} now."))
 }
 
-async fn delete(db: &SharedDatabase, name: &str, yes: bool, now: Timestamp) -> anyhow::Result<()> {
+async fn delete(db: &SharedDatabase, name: &str, yes: bool) -> anyhow::Result<()> {
     anyhow::ensure!(
         yes,
         "RK-0223: user {name} would be deleted, which cannot be undone; add --yes"
     );
-    let user = db.delete_user(name, ACTOR, now).await?;
+    let user = db.delete_user(name, command_line()).await?;
     say(&format!(
         "The user is deleted; the games stand under {DELETED}{user}."
     ))
 }
 
-async fn rotate(db: &SharedDatabase, name: &str, old: i64, now: Timestamp) -> anyhow::Result<()> {
+async fn rotate(db: &SharedDatabase, name: &str, old: i64) -> anyhow::Result<()> {
     let found = db
         .tokens(name)
         .await?
@@ -396,7 +395,7 @@ async fn rotate(db: &SharedDatabase, name: &str, old: i64, now: Timestamp) -> an
         scopes: old.scopes,
         machine: old.machine,
     };
-    db.rotate_token(old.id, draft, ACTOR, now).await?;
+    db.rotate_token(old.id, draft, command_line()).await?;
     say(token.reveal())
 }
 

@@ -1,10 +1,8 @@
 //! `worker …`: single machines of contributors.
 
 use clap::{Args, Subcommand};
-use jiff::Timestamp;
-use rookery_common::protocol::trust::WorkerBlock;
 
-use super::{ACTOR, say, with_database};
+use super::{command_line, say, with_database};
 use crate::api::trust::check_reason;
 use crate::config::Settings;
 
@@ -39,24 +37,18 @@ pub struct WorkerArgs {
 ///
 /// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: WorkerCommand) -> anyhow::Result<()> {
-    let now = Timestamp::now();
     with_database(settings, async |db| match command {
         WorkerCommand::Block {
             worker: WorkerArgs { name, worker },
             reason,
         } => {
             let reason = check_reason(&reason).map_err(anyhow::Error::msg)?;
-            let block = WorkerBlock {
-                worker: worker.clone(),
-                reason: reason.to_owned(),
-                by: ACTOR.to_owned(),
-                since: now.to_string(),
-            };
-            db.block_worker(&name, block, now).await?;
+            db.block_worker(&name, &worker, reason, command_line())
+                .await?;
             say(&format!("The worker {worker:?} of {name} is blocked."))
         }
         WorkerCommand::Unblock(WorkerArgs { name, worker }) => {
-            db.unblock_worker(&name, &worker, ACTOR, now).await?;
+            db.unblock_worker(&name, &worker, command_line()).await?;
             say(&format!("The worker {worker:?} of {name} is not blocked."))
         }
     })

@@ -32,6 +32,7 @@ use rookery_common::protocol::networks::NetworkReceipt;
 
 pub use database::Database;
 pub use error::{DbError, GameRefusal, Result};
+pub(crate) use models::operator_log::Action;
 pub use sql::Ledger;
 pub use sql::announcements::ReplicaEvents;
 pub use types::*;

@@ -16,7 +16,7 @@ use rookery_common::protocol::runs::{RunInfo, RunStatus};
 use tokio::time::MissedTickBehavior;
 
 use crate::app::App;
-use crate::db::{MatchDraft, MatchFilter, Rollback};
+use crate::db::{Actor, MatchDraft, MatchFilter, Rollback};
 use crate::random;
 
 mod contender;
@@ -193,10 +193,9 @@ async fn roll_back_if_likely(
         reason: format!(
             "which is stronger with a likelihood of {superiority:.6} by all matches that have ended"
         ),
-        actor: "coordinator".to_owned(),
     };
-    let now = app.clock.now();
-    for event in app.db.roll_back(run, rollback, now).await? {
+    let by = Actor::new("coordinator", app.clock.now());
+    for event in app.db.roll_back(run, rollback, by).await? {
         tracing::warn!(%run, from = best.0, to = to.0, superiority, "Best was rolled back.");
         app.events.publish(event);
     }

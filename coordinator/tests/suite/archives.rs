@@ -12,7 +12,7 @@ use rookery_common::protocol::jobs::ChunkRow;
 use rookery_coordinator::archives::{self, ArchiveError};
 use rookery_coordinator::blobs::{BlobKind, key};
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::db::Archivable;
+use rookery_coordinator::db::{Actor, Archivable};
 use rookery_coordinator::sweep;
 
 use crate::support::app::{TestApp, body, run};
@@ -46,7 +46,7 @@ async fn pack(app: &TestApp) -> (Vec<ChunkRow>, ContentHash, u64) {
     let (db, blobs) = (&*app.app.db, &*app.app.blobs);
     let rows = db.archivable(&run(), old(app)).await.unwrap();
     let now = app.clock.now();
-    let archived = archives::archive(db, blobs, &run(), &rows, "test", now).await;
+    let archived = archives::archive(db, blobs, &run(), &rows, Actor::new("test", now)).await;
     let (hash, size) = archived.unwrap();
     (rows, hash, size)
 }
@@ -112,7 +112,7 @@ async fn an_archive_that_was_interrupted_is_made_again() {
     assert_eq!(compared(&app, BlobKind::Chunk).await, (2, 0));
     // To enter the same chunks twice is refused and changes nothing.
     let now = app.clock.now();
-    let again = archives::archive(db, blobs, &run(), &rows, "test", now).await;
+    let again = archives::archive(db, blobs, &run(), &rows, Actor::new("test", now)).await;
     assert!(matches!(again, Err(ArchiveError::Database(_))), "{again:?}");
     let later = Timestamp::now() + SignedDuration::from_hours(24);
     let found = sweep::compare(db, blobs, BlobKind::Chunk, NO_GRACE, later).await;
@@ -136,7 +136,7 @@ async fn a_damaged_chunk_is_not_archived() {
     bytes[10] ^= 1;
     std::fs::write(&file, bytes).unwrap();
     let now = app.clock.now();
-    let refused = archives::archive(db, blobs, &run(), &rows, "test", now).await;
+    let refused = archives::archive(db, blobs, &run(), &rows, Actor::new("test", now)).await;
     assert!(
         matches!(refused, Err(ArchiveError::Damaged(_))),
         "{refused:?}"

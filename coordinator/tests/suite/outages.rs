@@ -23,7 +23,7 @@ use crate::support::app::{TestApp, draft, parse, run};
 use crate::support::database::TestDatabase;
 use crate::support::games::{chunk, selfplay};
 use crate::support::s3::S3;
-use crate::support::{noon, postgres};
+use crate::support::{by, postgres};
 
 /// Does something in a database that no coordinator does.
 async fn meddle(database: &TestDatabase, sql: &'static str) {
@@ -147,7 +147,7 @@ async fn a_server_that_only_reads_is_left_for_one_that_writes() {
     let database = TestDatabase::new().await;
     let db = database.open().await;
     let create = async |name| {
-        db.create_run(draft(name, RunParams::default()), "test", noon())
+        db.create_run(draft(name, RunParams::default()), by("test"))
             .await
     };
     create("first").await.unwrap();
@@ -173,7 +173,7 @@ async fn a_server_without_room_is_tried_again_and_not_ready_meanwhile() {
         CREATE TRIGGER no_room BEFORE UPDATE ON ledger_id EXECUTE FUNCTION no_room()";
     meddle(&database, fill).await;
     let create = async || {
-        db.create_run(draft("first", RunParams::default()), "test", noon())
+        db.create_run(draft("first", RunParams::default()), by("test"))
             .await
     };
     let refused = create().await.unwrap_err();
@@ -202,7 +202,7 @@ async fn a_check_may_take_longer_than_other_reading() {
     let db: SharedDatabase = Arc::new(db.await.unwrap());
     let run = draft("main", RunParams::default());
     let name = run.name.clone();
-    db.create_run(run, "test", noon()).await.unwrap();
+    db.create_run(run, by("test")).await.unwrap();
     let mut other = PgConnection::connect(database.url()).await.unwrap();
     let lock = "BEGIN; LOCK TABLE games";
     sqlx::raw_sql(lock).execute(&mut other).await.unwrap();
@@ -259,7 +259,7 @@ async fn a_database_that_hangs_is_given_up_and_taken_up_again() {
     let db = Database::open_within(&way.url, 20 * short, Some(deadlines));
     let db: SharedDatabase = Arc::new(db.await.unwrap());
     let create = async |name| {
-        db.create_run(draft(name, RunParams::default()), "test", noon())
+        db.create_run(draft(name, RunParams::default()), by("test"))
             .await
     };
     create("first").await.unwrap();

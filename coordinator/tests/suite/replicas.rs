@@ -20,6 +20,7 @@ use rookery_coordinator::background::relay;
 use rookery_coordinator::blobs::{BlobStore, Downloads};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
+use rookery_coordinator::db::Actor;
 
 use crate::support::app::{TestApp, body, params, run};
 use crate::support::games::Score::Win;
@@ -68,7 +69,11 @@ async fn no_pair_is_handed_out_twice_and_no_promotion_decided_twice() {
         ..RunPatch::default()
     };
     let now = apps[0].clock.now();
-    let patched = apps[0].app.db.patch_run(&run(), patch, "test", now).await;
+    let patched = apps[0]
+        .app
+        .db
+        .patch_run(&run(), patch, Actor::new("test", now))
+        .await;
     patched.unwrap();
     apps[0].submit(0).await;
     apps[1].submit(1).await;

@@ -11,9 +11,9 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
 use crate::support::app::TestApp;
+use crate::support::by;
 use crate::support::database::TestDatabase;
 use crate::support::files::Files;
-use crate::support::noon;
 use crate::support::s3::{S3, S3Fault};
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn the_first_ledger_has_the_store_until_another_one_adopts_it() {
         panic!("{refused}");
     };
     assert_eq!((owner, id), ids);
-    let adopt = || storage_identity::adopt(&second, &*blobs, "the store", "test", noon());
+    let adopt = || storage_identity::adopt(&second, &*blobs, "the store", by("test"));
     assert!(adopt().await.unwrap());
     assert!(!adopt().await.unwrap(), "it is its own already");
     storage_identity::claim(&second, &*blobs).await.unwrap();
@@ -90,7 +90,7 @@ async fn a_mark_that_says_nothing_is_refused_and_adopted() {
         matches!(refused, StorageIdentityError::Unreadable),
         "{refused}"
     );
-    let adopted = storage_identity::adopt(&ledger, &*blobs, "the store", "test", noon()).await;
+    let adopted = storage_identity::adopt(&ledger, &*blobs, "the store", by("test")).await;
     assert!(adopted.unwrap());
     storage_identity::claim(&ledger, &*blobs).await.unwrap();
 }

@@ -15,7 +15,7 @@ use rookery_common::protocol::matches::RatingRow;
 use rookery_common::protocol::runs::RunPatch;
 use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::db::{ChunkStatus, ExclusionOrder};
+use rookery_coordinator::db::{Actor, ChunkStatus, ExclusionOrder};
 use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting};
 use serde_json::Value;
 use sqlx::Connection as _;
@@ -228,10 +228,9 @@ async fn held_chunks_and_audits_are_not_exported() {
     let order = ExclusionOrder {
         state: ChunkStatus::Excluded,
         reason: "looked at by hand".to_owned(),
-        actor: "test".to_owned(),
     };
-    let (held, now) = (ContentHash::of(&held), app.clock.now());
-    app.app.db.hold_chunk(held, order, now).await.unwrap();
+    let (held, by) = (ContentHash::of(&held), Actor::new("test", app.clock.now()));
+    app.app.db.hold_chunk(held, order, by).await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("data");
     done(&app, &export(&output)).await;
@@ -300,7 +299,11 @@ async fn with_old_chunks() -> TestApp {
         ..RunPatch::default()
     };
     let now = app.clock.now();
-    let patched = app.app.db.patch_run(&run(), patch, "test", now).await;
+    let patched = app
+        .app
+        .db
+        .patch_run(&run(), patch, Actor::new("test", now))
+        .await;
     patched.unwrap();
     app
 }

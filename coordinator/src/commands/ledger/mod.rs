@@ -7,11 +7,10 @@ mod ratings;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use serde::Serialize;
 
-use super::{ACTOR, say, say_json, with_any_database, with_database};
+use super::{command_line, say, say_json, with_any_database, with_database};
 use crate::config::Settings;
 use crate::db::sql::shown;
 use crate::db::{Checked, Moved, SharedDatabase};
@@ -84,7 +83,7 @@ async fn back_up(db: &SharedDatabase, file: &Path) -> anyhow::Result<()> {
 
 async fn reopen(settings: &Settings, db: &SharedDatabase) -> anyhow::Result<()> {
     let here = shown(&settings.database);
-    match db.reopen(ACTOR, Timestamp::now()).await? {
+    match db.reopen(command_line()).await? {
         Some(Moved { to, at }) => say(&format!(
             "The ledger at {here} can be served again, as it was when it was copied into {to} at {at}. Do not serve \
              the copy any more."

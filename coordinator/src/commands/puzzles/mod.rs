@@ -18,7 +18,7 @@ use rookery_common::puzzle::table::{self, Filter, Imported, RatingRange};
 use rookery_common::text::{plural, quantity};
 use rookery_common::unpack::unpack;
 
-use super::{ACTOR, open_blobs, progress, say, with_database};
+use super::{command_line, open_blobs, progress, say, with_database};
 use crate::archives::read_chunk;
 use crate::config::Settings;
 use crate::db::{Database, PuzzleSetDraft};
@@ -179,8 +179,7 @@ async fn add(
         puzzles,
     };
     let before = db.puzzle_sets(&run).await?;
-    let now = jiff::Timestamp::now();
-    let set = db.add_puzzles(draft, ACTOR, now).await?;
+    let set = db.add_puzzles(draft, command_line()).await?;
     let known = before.iter().any(|earlier| earlier.hash == set.hash);
     let new: u64 = if known { 0 } else { set.puzzles.into() };
     if new == 0 {

@@ -11,7 +11,7 @@ use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::signing::{RunKey, Signature, SigningKey};
 
 use self::rotation::Rotation;
-use super::{ACTOR, open_blobs, say, say_json};
+use super::{command_line, open_blobs, say, say_json};
 use crate::blobs::{BlobKind, SharedBlobs};
 use crate::config::Settings;
 use crate::db::SharedDatabase;
@@ -171,8 +171,8 @@ async fn adopt(
     let blobs = open_blobs(settings)?;
     sign_all(db, &blobs, run, key).await?;
     place()?;
-    let (public, now) = (key.public().clone(), Timestamp::now());
-    db.add_run_key(run, public, endorsement, ACTOR, now).await?;
+    db.add_run_key(run, key.public().clone(), endorsement, command_line())
+        .await?;
     sign_all(db, &blobs, run, key).await
 }
 

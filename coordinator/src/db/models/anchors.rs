@@ -1,43 +1,37 @@
 //! The Elo that operators give anchors.
 
-use jiff::Timestamp;
 use rookery_common::ids::{AnchorName, NetworkNumber, RunName};
 use rookery_common::rating::AnchorElo;
 use sqlx::AnyConnection;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::runs;
 use crate::db::sql::ledger::{Ledger, transact};
 use crate::db::sql::rows::{network, unreadable};
 use crate::db::sql::statement::Statement;
-use crate::db::types::EloOrder;
+use crate::db::types::Actor;
 
 impl Ledger {
     /// Gives an anchor another Elo, or none. The ratings are to be fitted again then.
     pub async fn set_anchor_elo(
         &self,
         run: &RunName,
-        order: EloOrder,
-        now: Timestamp,
+        number: NetworkNumber,
+        elo: Option<AnchorElo>,
+        by: Actor,
     ) -> Result<()> {
         let run = run.clone();
         transact!(self, "anchors", |conn| {
             let id = runs::id_of(conn, &run).await?;
-            let EloOrder { number, elo, actor } = order;
             let name = name_of(conn, id, number).await?;
             set_elo(conn, id, number, elo).await?;
             // Should the fit that is to follow fail, the next game brings one.
             runs::make_stale(conn, id).await?;
             let elo = elo.map_or_else(|| "no Elo".to_owned(), |elo| format!("{elo} Elo"));
             let detail = format!("network {number}: {name}, {elo}");
-            let act = Act {
-                actor: &actor,
-                action: Action::SetAnchor,
-                subject: run.as_str(),
-                detail: &detail,
-            };
-            operator_log::write(conn, act, now).await
+            by.note(conn, Action::SetAnchor, run.as_str(), &detail)
+                .await
         })
     }
 }

@@ -1,7 +1,6 @@
 //! Archives of old chunks, and which blobs the ledger names.
 
 use futures_util::TryStreamExt as _;
-use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::protocol::jobs::ChunkRow;
 use rookery_common::text::quantity;
@@ -10,11 +9,11 @@ use sqlx::AnyConnection;
 use crate::blobs::BlobKind;
 use crate::db::error::{DbError, Result};
 use crate::db::models::chunks::StoredChunk;
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::runs;
 use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{count, hash, to_count};
-use crate::db::types::{Archivable, ArchiveDraft, ArchivedChunk};
+use crate::db::types::{Actor, Archivable, ArchiveDraft, ArchivedChunk};
 
 impl Ledger {
     /// Chunks of a run that may go into an archive and are in none, in ledger order.
@@ -24,15 +23,8 @@ impl Ledger {
 
     /// Enters a stored archive, and notes it in the operator log; a chunk that is in another already is a
     /// conflict.
-    pub async fn add_archive(
-        &self,
-        archive: ArchiveDraft,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<()> {
-        let actor = actor.to_owned();
-        transact!(self, "archives", |conn| add(conn, archive, actor, now)
-            .await)
+    pub async fn add_archive(&self, archive: ArchiveDraft, by: Actor) -> Result<()> {
+        transact!(self, "archives", |conn| add(conn, archive, &by).await)
     }
 
     /// Where a chunk's bytes are if it is in an archive.
@@ -126,12 +118,7 @@ async fn archivable(
 }
 
 /// Enters a stored archive: from now on its chunks are parts of it.
-async fn add(
-    conn: &mut AnyConnection,
-    archive: ArchiveDraft,
-    actor: String,
-    now: Timestamp,
-) -> Result<()> {
+async fn add(conn: &mut AnyConnection, archive: ArchiveDraft, by: &Actor) -> Result<()> {
     let run = runs::id_of(conn, &archive.run).await?;
     let detail = format!(
         "{} went into archive {}, {}",
@@ -139,13 +126,8 @@ async fn add(
         archive.hash,
         quantity(archive.bytes, "byte")
     );
-    let act = Act {
-        actor: &actor,
-        action: Action::Archive,
-        subject: archive.run.as_str(),
-        detail: &detail,
-    };
-    operator_log::write(conn, act, now).await?;
+    by.note(conn, Action::Archive, archive.run.as_str(), &detail)
+        .await?;
     let id: i64 = sqlx::query_scalar(
         "INSERT INTO archives (run_id, hash, bytes, archived_at) VALUES ($1, $2, $3, $4)
          ON CONFLICT (hash) DO UPDATE SET bytes = excluded.bytes RETURNING id",
@@ -153,7 +135,7 @@ async fn add(
     .bind(run)
     .bind(&archive.hash.as_bytes()[..])
     .bind(count(archive.bytes))
-    .bind(now.as_millisecond())
+    .bind(by.at.as_millisecond())
     .fetch_one(&mut *conn)
     .await?;
     for (sequence, begins) in archive.chunks {

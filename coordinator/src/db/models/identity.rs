@@ -5,11 +5,11 @@ use jiff::Timestamp;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::users;
 use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{parse, unreadable};
-use crate::db::types::{LedgerId, Moved};
+use crate::db::types::{Actor, LedgerId, Moved};
 
 impl Ledger {
     /// Which ledger this is.
@@ -22,48 +22,18 @@ impl Ledger {
         })
     }
 
-    /// Notes in the operator log that the actor gave this ledger the store of blobs at `location`;
-    /// `before` tells whose it was.
-    pub async fn note_adoption(
+    /// Notes in the operator log what is done outside of the ledger.
+    pub(crate) async fn note(
         &self,
-        location: &str,
-        before: &str,
-        actor: &str,
-        now: Timestamp,
+        action: Action,
+        subject: &str,
+        detail: &str,
+        by: Actor,
     ) -> Result<()> {
-        let (location, before) = (location.to_owned(), before.to_owned());
-        let actor = actor.to_owned();
-        transact!(self, "identity", |conn| {
-            let act = Act {
-                actor: &actor,
-                action: Action::AdoptStore,
-                subject: &location,
-                detail: &before,
-            };
-            operator_log::write(conn, act, now).await
-        })
-    }
-
-    /// Notes in the operator log that the actor removes from the store of blobs at `location` what
-    /// nothing needs: `what`.
-    pub async fn note_sweep(
-        &self,
-        location: &str,
-        what: &str,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<()> {
-        let (location, what) = (location.to_owned(), what.to_owned());
-        let actor = actor.to_owned();
-        transact!(self, "identity", |conn| {
-            let act = Act {
-                actor: &actor,
-                action: Action::SweepStore,
-                subject: &location,
-                detail: &what,
-            };
-            operator_log::write(conn, act, now).await
-        })
+        let (subject, detail) = (subject.to_owned(), detail.to_owned());
+        transact!(self, "identity", |conn| by
+            .note(conn, action, &subject, &detail)
+            .await)
     }
 
     /// Where this ledger goes on, if it was copied into another database.
@@ -73,20 +43,15 @@ impl Ledger {
 
     /// Takes a ledger that was copied into another database back into service, and notes that in the
     /// operator log; where it had gone on, if it had.
-    pub async fn reopen(&self, actor: &str, now: Timestamp) -> Result<Option<Moved>> {
-        let actor = actor.to_owned();
+    pub async fn reopen(&self, by: Actor) -> Result<Option<Moved>> {
         transact!(self, "identity", |conn| {
             let Some(moved) = moved(conn).await? else {
                 return Ok(None);
             };
             sqlx::query("DELETE FROM moved").execute(&mut *conn).await?;
-            let act = Act {
-                actor: &actor,
-                action: Action::ReopenLedger,
-                subject: &moved.to,
-                detail: &format!("it was copied there at {}", moved.at),
-            };
-            operator_log::write(conn, act, now).await?;
+            let when = format!("it was copied there at {}", moved.at);
+            by.note(conn, Action::ReopenLedger, &moved.to, &when)
+                .await?;
             Ok(Some(moved))
         })
     }

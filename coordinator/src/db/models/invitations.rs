@@ -5,20 +5,14 @@ use rookery_common::text::quantity;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{time_text, time_text_opt, to_u32};
-use crate::db::types::{InvitationDraft, InvitationInfo};
+use crate::db::types::{Actor, InvitationDraft, InvitationInfo};
 
 impl Ledger {
     /// Keeps an invitation; answers with its number.
-    pub async fn create_invitation(
-        &self,
-        draft: InvitationDraft,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<i64> {
-        let actor = actor.to_owned();
+    pub async fn create_invitation(&self, draft: InvitationDraft, by: Actor) -> Result<i64> {
         transact!(self, "invitations", |conn| {
             let id: i64 = sqlx::query_scalar(
                 "INSERT INTO invitations (hash, note, uses, created_by, created_at, expires_at)
@@ -27,8 +21,8 @@ impl Ledger {
             .bind(&draft.hash.0[..])
             .bind(&draft.note)
             .bind(i64::from(draft.uses))
-            .bind(&actor)
-            .bind(now.as_millisecond())
+            .bind(&by.name)
+            .bind(by.at.as_millisecond())
             .bind(draft.expires_at.map(Timestamp::as_millisecond))
             .fetch_one(&mut *conn)
             .await?;
@@ -38,13 +32,8 @@ impl Ledger {
             } else {
                 format!("{uses}: {}", draft.note)
             };
-            let act = Act {
-                actor: &actor,
-                action: Action::CreateInvitation,
-                subject: &id.to_string(),
-                detail: &detail,
-            };
-            operator_log::write(conn, act, now).await?;
+            by.note(conn, Action::CreateInvitation, &id.to_string(), &detail)
+                .await?;
             Ok(id)
         })
     }
@@ -76,32 +65,21 @@ impl Ledger {
         })
     }
 
-    pub async fn revoke_invitation(
-        &self,
-        invitation: i64,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<()> {
-        let actor = actor.to_owned();
+    pub async fn revoke_invitation(&self, invitation: i64, by: Actor) -> Result<()> {
         transact!(self, "invitations", |conn| {
             let done = sqlx::query(
                 "UPDATE invitations SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1",
             )
             .bind(invitation)
-            .bind(now.as_millisecond())
+            .bind(by.at.as_millisecond())
             .execute(&mut *conn)
             .await?;
             if done.rows_affected() == 0 {
                 let missing = format!("invitation number {invitation}");
                 return Err(DbError::NotFound(missing));
             }
-            let act = Act {
-                actor: &actor,
-                action: Action::RevokeInvitation,
-                subject: &invitation.to_string(),
-                detail: "",
-            };
-            operator_log::write(conn, act, now).await
+            by.note(conn, Action::RevokeInvitation, &invitation.to_string(), "")
+                .await
         })
     }
 }

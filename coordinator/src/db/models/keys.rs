@@ -7,10 +7,11 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::runs;
 use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{parse, time_text};
+use crate::db::types::Actor;
 
 impl Ledger {
     /// The keys of a run, oldest first; the last one is in use.
@@ -41,10 +42,9 @@ impl Ledger {
         run: &RunName,
         key: RunKey,
         endorsement: Option<Signature>,
-        actor: &str,
-        now: Timestamp,
+        by: Actor,
     ) -> Result<()> {
-        let (run, actor) = (run.clone(), actor.to_owned());
+        let run = run.clone();
         transact!(self, "keys", |conn| {
             let id = runs::id_of(conn, &run).await?;
             let number: i64 = sqlx::query_scalar("SELECT count(*) FROM run_keys WHERE run_id = $1")
@@ -63,7 +63,7 @@ impl Ledger {
             .bind(number)
             .bind(key.as_str())
             .bind(endorsement.map(|signature| signature.0))
-            .bind(now.as_millisecond())
+            .bind(by.at.as_millisecond())
             .execute(&mut *conn)
             .await?;
             if added.rows_affected() == 0 {
@@ -75,13 +75,8 @@ impl Ledger {
                 .bind(key.as_str())
                 .execute(&mut *conn)
                 .await?;
-            let act = Act {
-                actor: &actor,
-                action: Action::AddRunKey,
-                subject: run.as_str(),
-                detail: key.as_str(),
-            };
-            operator_log::write(conn, act, now).await
+            by.note(conn, Action::AddRunKey, run.as_str(), key.as_str())
+                .await
         })
     }
 

@@ -10,7 +10,7 @@ use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{networks, pairs};
 use crate::db::sql::ledger::{Ledger, read, transact};
@@ -18,7 +18,7 @@ use crate::db::sql::rows::{
     count, from_json, network, parse, seed, seed_column, time_text, time_text_opt, to_count,
     to_json, to_u32, unreadable,
 };
-use crate::db::types::MatchDraft;
+use crate::db::types::{Actor, MatchDraft};
 
 /// A match as operations need it.
 pub(crate) struct Match {
@@ -88,29 +88,18 @@ pub(super) const SELECT: &str = select!("");
 
 impl Ledger {
     /// Opens a match that only adds to the ratings.
-    pub async fn open_match(
-        &self,
-        draft: MatchDraft,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<MatchId> {
-        let actor = actor.to_owned();
+    pub async fn open_match(&self, draft: MatchDraft, by: Actor) -> Result<MatchId> {
         transact!(self, "matches", |conn| {
             let run = runs::load(conn, &draft.run).await?;
-            let id = insert_rating(conn, &run, &draft, now).await?;
+            let id = insert_rating(conn, &run, &draft, by.at).await?;
             let detail = format!(
                 "{} against {}, {}",
                 draft.candidate,
                 draft.opponent,
                 quantity(draft.pairs, "pair")
             );
-            let act = Act {
-                actor: &actor,
-                action: Action::OpenMatch,
-                subject: draft.run.as_str(),
-                detail: &detail,
-            };
-            operator_log::write(conn, act, now).await?;
+            by.note(conn, Action::OpenMatch, draft.run.as_str(), &detail)
+                .await?;
             Ok(id)
         })
     }

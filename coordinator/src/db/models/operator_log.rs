@@ -1,6 +1,5 @@
 //! What operators did.
 
-use jiff::Timestamp;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::people::{Change, OperatorAct};
@@ -14,7 +13,7 @@ use crate::db::error::Result;
 use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{from_json, time_text, to_json};
 use crate::db::sql::statement::Statement;
-use crate::db::types::{DELETED, LogFilter};
+use crate::db::types::{Actor, DELETED, LogFilter};
 
 impl Ledger {
     /// What operators did, newest first.
@@ -125,18 +124,6 @@ impl Action {
     }
 }
 
-/// An act to be noted.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Act<'a> {
-    pub(crate) actor: &'a str,
-    pub(crate) action: Action,
-    /// On what: the name or the number of a user, run, token, invitation, chunk, store or
-    /// database.
-    pub(crate) subject: &'a str,
-    /// What else is to be known; nothing if empty.
-    pub(crate) detail: &'a str,
-}
-
 /// What an act was about that is looked up later: nothing is read back out of the sentence.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Subject {
@@ -155,40 +142,53 @@ pub(crate) enum Subject {
     },
 }
 
-pub(crate) async fn write(conn: &mut AnyConnection, act: Act<'_>, now: Timestamp) -> Result<()> {
-    write_about(conn, act, Subject::Text, now).await
-}
+impl Actor {
+    /// Writes into the operator log what the actor did to what (the name or the number of a user, run, token, invitation,
+    /// chunk, store or database), and what else is to be known; nothing if that is empty.
+    pub(crate) async fn note(
+        &self,
+        conn: &mut AnyConnection,
+        action: Action,
+        subject: &str,
+        detail: &str,
+    ) -> Result<()> {
+        self.note_about(conn, action, Subject::Text, subject, detail)
+            .await
+    }
 
-/// Writes an act with what it was about. (A column that is missing is not bound, as
-/// PostgreSQL wants to know its type.)
-pub(crate) async fn write_about(
-    conn: &mut AnyConnection,
-    act: Act<'_>,
-    subject: Subject,
-    now: Timestamp,
-) -> Result<()> {
-    let (columns, numbers) = match subject {
-        Subject::Text => ("", vec![]),
-        Subject::Renamed(user) => (", user_id", vec![user]),
-        Subject::Rejected(network) => (", network", vec![network.0.into()]),
-        Subject::Moved { from, to } => {
-            (", network, from_network", vec![to.0.into(), from.0.into()])
-        }
-    };
-    let mut query = Statement::new("INSERT INTO operator_log (at, actor, action, subject, detail");
-    query.push(columns).push(")");
-    query.rows(&[numbers], |row, numbers| {
-        row.bind(now.as_millisecond())?
-            .bind(act.actor.to_owned())?
-            .bind(act.action.name())?
-            .bind(act.subject.to_owned())?
-            .bind(act.detail.to_owned())?;
-        for number in numbers {
-            row.bind(*number)?;
-        }
-        Ok(())
-    })?;
-    query.execute(conn).await
+    /// The same with what it was about. (A column that is missing is not bound, as PostgreSQL wants to know its type.)
+    pub(crate) async fn note_about(
+        &self,
+        conn: &mut AnyConnection,
+        action: Action,
+        about: Subject,
+        subject: &str,
+        detail: &str,
+    ) -> Result<()> {
+        let (columns, numbers) = match about {
+            Subject::Text => ("", vec![]),
+            Subject::Renamed(user) => (", user_id", vec![user]),
+            Subject::Rejected(network) => (", network", vec![network.0.into()]),
+            Subject::Moved { from, to } => {
+                (", network, from_network", vec![to.0.into(), from.0.into()])
+            }
+        };
+        let mut query =
+            Statement::new("INSERT INTO operator_log (at, actor, action, subject, detail");
+        query.push(columns).push(")");
+        query.rows(&[numbers], |row, numbers| {
+            row.bind(self.at.as_millisecond())?
+                .bind(self.name.clone())?
+                .bind(action.name())?
+                .bind(subject.to_owned())?
+                .bind(detail.to_owned())?;
+            for number in numbers {
+                row.bind(*number)?;
+            }
+            Ok(())
+        })?;
+        query.execute(conn).await
+    }
 }
 
 /// How the log keeps what is other than before.

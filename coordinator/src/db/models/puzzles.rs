@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 
-use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, NetworkNumber, RunName, Seed};
 use rookery_common::protocol::networks::{PuzzleGroup, PuzzleScore};
 use rookery_common::puzzle::Puzzle;
@@ -12,7 +11,7 @@ use rookery_common::text::quantity;
 use sqlx::AnyConnection;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::runs;
 use crate::db::scheduling::{RATING_BAND, rating_band};
 use crate::db::sql::ledger::{Ledger, read, transact};
@@ -20,7 +19,7 @@ use crate::db::sql::rows::{
     count, from_json, hash, network as to_network, time_text, to_count, to_json, to_u32, unreadable,
 };
 use crate::db::sql::statement::{Statement, parts};
-use crate::db::types::ChunkStatus;
+use crate::db::types::{Actor, ChunkStatus};
 use crate::db::types::{GameFact, GameFactDetail, PuzzleSetDraft, PuzzleSetInfo};
 use crate::random;
 
@@ -30,14 +29,8 @@ const ROWS: usize = 1000;
 impl Ledger {
     /// Adds a set of puzzles, and notes it in the operator log; puzzles that the run has already are passed
     /// over, and so is a set that it has.
-    pub async fn add_puzzles(
-        &self,
-        set: PuzzleSetDraft,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<PuzzleSetInfo> {
-        let actor = actor.to_owned();
-        transact!(self, "puzzles", |conn| add(conn, set, actor, now).await)
+    pub async fn add_puzzles(&self, set: PuzzleSetDraft, by: Actor) -> Result<PuzzleSetInfo> {
+        transact!(self, "puzzles", |conn| add(conn, set, &by).await)
     }
 
     /// Puzzle sets of a run.
@@ -116,12 +109,7 @@ pub(crate) async fn drawn(
         .collect()
 }
 
-async fn add(
-    conn: &mut AnyConnection,
-    set: PuzzleSetDraft,
-    actor: String,
-    now: Timestamp,
-) -> Result<PuzzleSetInfo> {
+async fn add(conn: &mut AnyConnection, set: PuzzleSetDraft, by: &Actor) -> Result<PuzzleSetInfo> {
     let run = runs::id_of(conn, &set.run).await?;
     let lines = set
         .puzzles
@@ -155,7 +143,7 @@ async fn add(
         hash: name,
         name: set.name.clone(),
         puzzles,
-        added_at: time_text(now.as_millisecond())?,
+        added_at: time_text(by.at.as_millisecond())?,
     };
     if new.is_empty() {
         return Ok(info);
@@ -167,7 +155,7 @@ async fn add(
     .bind(run)
     .bind(&name.as_bytes()[..])
     .bind(&set.name)
-    .bind(now.as_millisecond())
+    .bind(by.at.as_millisecond())
     .fetch_one(&mut *conn)
     .await?;
     insert(conn, run, id, first, &new).await?;
@@ -181,13 +169,8 @@ async fn add(
         set.name,
         quantity(added, "new puzzle")
     );
-    let act = Act {
-        actor: &actor,
-        action: Action::AddPuzzles,
-        subject: set.run.as_str(),
-        detail: &detail,
-    };
-    operator_log::write(conn, act, now).await?;
+    by.note(conn, Action::AddPuzzles, set.run.as_str(), &detail)
+        .await?;
     Ok(info)
 }
 

@@ -1,14 +1,13 @@
 //! Runs that are deleted, and what they leave.
 
-use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::text::quantity;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::runs;
 use crate::db::sql::ledger::{Ledger, transact};
-use crate::db::types::DELETED;
+use crate::db::types::{Actor, DELETED};
 
 /// What is removed of deleted runs, a part at a time.
 const REMOVED: [&str; 9] = [
@@ -34,8 +33,8 @@ impl Ledger {
     /// Deletes an archived run; what it leaves is removed by [`remove_deleted`](Self::remove_deleted), and its
     /// blobs are needed by nothing any more. Its chunks' rows stay, as audits of them say how far their contributors are
     /// trusted.
-    pub async fn delete_run(&self, run: &RunName, actor: &str, now: Timestamp) -> Result<()> {
-        let (run, actor) = (run.clone(), actor.to_owned());
+    pub async fn delete_run(&self, run: &RunName, by: Actor) -> Result<()> {
+        let run = run.clone();
         transact!(self, "runs", |conn| {
             let (id, before) = (
                 runs::id_of(conn, &run).await?,
@@ -51,21 +50,15 @@ impl Ledger {
                    contact = NULL, links = '[]' WHERE id = $1",
             )
             .bind(id)
-            .bind(now.as_millisecond())
+            .bind(by.at.as_millisecond())
             .bind(format!("{DELETED}{id}"))
             .execute(&mut *conn)
             .await?;
-            let act = Act {
-                actor: &actor,
-                action: Action::DeleteRun,
-                subject: run.as_str(),
-                detail: &format!(
-                    "run {id}: {}, {}",
-                    quantity(before.networks, "network"),
-                    quantity(before.games, "game")
-                ),
-            };
-            operator_log::write(conn, act, now).await
+            let (networks, games) = (before.networks, before.games);
+            let (networks, games) = (quantity(networks, "network"), quantity(games, "game"));
+            let detail = format!("run {id}: {networks}, {games}");
+            by.note(conn, Action::DeleteRun, run.as_str(), &detail)
+                .await
         })
     }
 

@@ -13,12 +13,12 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::audits;
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::{self, Action};
 use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{
     from_json, network, parse, time_text, time_text_opt, to_count, to_json, to_u32,
 };
-use crate::db::types::{DELETED, Intake, RunDraft};
+use crate::db::types::{Actor, DELETED, Intake, RunDraft};
 
 macro_rules! select {
     ($rest:literal) => {
@@ -33,8 +33,7 @@ macro_rules! select {
 }
 
 impl Ledger {
-    pub async fn create_run(&self, draft: RunDraft, actor: &str, now: Timestamp) -> Result<()> {
-        let actor = actor.to_owned();
+    pub async fn create_run(&self, draft: RunDraft, by: Actor) -> Result<()> {
         transact!(self, "runs", |conn| {
             if draft.name.as_str().starts_with(DELETED) {
                 let detail = format!(
@@ -50,7 +49,7 @@ impl Ledger {
             .bind(&draft.description)
             .bind(RunStatus::Open.name())
             .bind(to_json(&draft.params)?)
-            .bind(now.as_millisecond())
+            .bind(by.at.as_millisecond())
             .bind(&draft.presentation.title)
             .bind(&draft.presentation.contact)
             .bind(to_json(&draft.presentation.links)?)
@@ -59,13 +58,13 @@ impl Ledger {
             if created.rows_affected() == 0 {
                 return Err(DbError::NameTaken(draft.name.to_string()));
             }
-            let act = Act {
-                actor: &actor,
-                action: Action::CreateRun,
-                subject: draft.name.as_str(),
-                detail: &to_json(&draft.params)?,
-            };
-            operator_log::write(conn, act, now).await
+            by.note(
+                conn,
+                Action::CreateRun,
+                draft.name.as_str(),
+                &to_json(&draft.params)?,
+            )
+            .await
         })
     }
 
@@ -84,18 +83,10 @@ impl Ledger {
     }
 
     /// Changes a run.
-    pub async fn patch_run(
-        &self,
-        run: &RunName,
-        patch: RunPatch,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<RunInfo> {
-        let (run, actor) = (run.clone(), actor.to_owned());
-        transact!(self, "runs", |conn| self::patch(
-            conn, run, patch, actor, now
-        )
-        .await)
+    pub async fn patch_run(&self, run: &RunName, patch: RunPatch, by: Actor) -> Result<RunInfo> {
+        let run = run.clone();
+        transact!(self, "runs", |conn| self::patch(conn, run, patch, &by)
+            .await)
     }
 
     /// What was acknowledged in a run since `since`.
@@ -304,18 +295,17 @@ async fn patch(
     conn: &mut AnyConnection,
     run: RunName,
     patch: RunPatch,
-    actor: String,
-    now: Timestamp,
+    by: &Actor,
 ) -> Result<RunInfo> {
     let id = id_of(conn, &run).await?;
     let before = info(conn, &run).await?;
-    let archived_at = archived_at(conn, &before, &patch, now).await?;
+    let archived_at = archived_at(conn, &before, &patch, by.at).await?;
     let status = match archived_at {
         Some(_) => Some(RunStatus::Paused),
         None => patch.status,
     };
     if before.status == RunStatus::Paused && status == Some(RunStatus::Open) {
-        audits::resume(conn, id, now).await?;
+        audits::resume(conn, id, by.at).await?;
     }
     let params = patch.params.as_ref().map(to_json).transpose()?;
     let versions = patch.versions.as_ref().map(to_json).transpose()?;
@@ -339,17 +329,13 @@ async fn patch(
     .execute(&mut *conn)
     .await?;
     let after = info(conn, &run).await?;
-    let act = Act {
-        actor: &actor,
-        action: match patch.archived {
-            Some(true) => Action::ArchiveRun,
-            Some(false) => Action::RestoreRun,
-            None => Action::ChangeRun,
-        },
-        subject: run.as_str(),
-        detail: &operator_log::changes(&ordered(&before)?, &ordered(&after)?)?,
+    let action = match patch.archived {
+        Some(true) => Action::ArchiveRun,
+        Some(false) => Action::RestoreRun,
+        None => Action::ChangeRun,
     };
-    operator_log::write(conn, act, now).await?;
+    let detail = operator_log::changes(&ordered(&before)?, &ordered(&after)?)?;
+    by.note(conn, action, run.as_str(), &detail).await?;
     Ok(after)
 }
 

@@ -8,25 +8,19 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::conditions::is_audit_token;
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::users;
 use crate::db::sql::ledger::{Ledger, read, transact, transact_principals};
 use crate::db::sql::rows::{parse, time_text, time_text_opt, to_count};
-use crate::db::types::{Principal, TOKENS, TokenCounts, TokenDraft, TokenInfo};
+use crate::db::types::{Actor, Principal, TOKENS, TokenCounts, TokenDraft, TokenInfo};
 
 impl Ledger {
     /// Gives a user another token.
-    pub async fn add_token(
-        &self,
-        user: &str,
-        token: TokenDraft,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<()> {
-        let (user, actor) = (user.to_owned(), actor.to_owned());
+    pub async fn add_token(&self, user: &str, token: TokenDraft, by: Actor) -> Result<()> {
+        let user = user.to_owned();
         transact!(self, "tokens", |conn| {
             let user = users::id_of(conn, &user).await?;
-            enter(conn, user, &token, &actor, now).await.map(drop)
+            enter(conn, user, &token, &by).await.map(drop)
         })
     }
 
@@ -92,7 +86,7 @@ impl Ledger {
         let by = by.clone();
         transact!(self, "tokens", |conn| {
             must_be_good(conn, &by).await?;
-            enter(conn, by.user.0, &token, &by.name, now).await
+            enter(conn, by.user.0, &token, &Actor::new(&by.name, now)).await
         })
     }
 
@@ -112,26 +106,17 @@ impl Ledger {
         let by = by.clone();
         transact_principals!(self, "tokens", |conn| {
             must_be_good(conn, &by).await?;
-            rotate(conn, old, new, by.name, now).await
+            rotate(conn, old, new, &Actor::new(&by.name, now)).await
         })
     }
 
     /// Revokes a token and gives its user another; answers with its number.
-    pub async fn rotate_token(
-        &self,
-        old: i64,
-        new: TokenDraft,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<i64> {
-        let actor = actor.to_owned();
-        transact_principals!(self, "tokens", |conn| rotate(conn, old, new, actor, now)
-            .await)
+    pub async fn rotate_token(&self, old: i64, new: TokenDraft, by: Actor) -> Result<i64> {
+        transact_principals!(self, "tokens", |conn| rotate(conn, old, new, &by).await)
     }
 
-    pub async fn revoke_token(&self, token: i64, actor: &str, now: Timestamp) -> Result<()> {
-        let actor = actor.to_owned();
-        transact_principals!(self, "tokens", |conn| revoke(conn, token, actor, now).await)
+    pub async fn revoke_token(&self, token: i64, by: Actor) -> Result<()> {
+        transact_principals!(self, "tokens", |conn| revoke(conn, token, &by).await)
     }
 
     /// Notes that a token is used now.
@@ -162,16 +147,10 @@ pub(crate) fn parse_scopes(names: &str) -> Result<Vec<Scope>> {
         .collect()
 }
 
-async fn enter(
-    conn: &mut AnyConnection,
-    user: i64,
-    token: &TokenDraft,
-    actor: &str,
-    now: Timestamp,
-) -> Result<i64> {
-    let id = insert(conn, user, token, now).await?;
+async fn enter(conn: &mut AnyConnection, user: i64, token: &TokenDraft, by: &Actor) -> Result<i64> {
+    let id = insert(conn, user, token, by.at).await?;
     let which = format!("token {id}");
-    note(conn, user, token, &which, (actor, Action::AddToken), now).await?;
+    note(conn, user, token, &which, Action::AddToken, by).await?;
     Ok(id)
 }
 
@@ -203,21 +182,15 @@ pub(crate) async fn note(
     user: i64,
     token: &TokenDraft,
     which: &str,
-    (actor, action): (&str, Action),
-    now: Timestamp,
+    action: Action,
+    by: &Actor,
 ) -> Result<()> {
     let owner = users::name_of(conn, user).await?;
-    if actor == owner && are_plain(&token.scopes) {
+    if by.name == owner && are_plain(&token.scopes) {
         return Ok(());
     }
     let detail = format!("{which}: {}", scope_names(&token.scopes));
-    let act = Act {
-        actor,
-        action,
-        subject: &owner,
-        detail: &detail,
-    };
-    operator_log::write(conn, act, now).await
+    by.note(conn, action, &owner, &detail).await
 }
 
 /// Adds a token to those of a user; gives its number.
@@ -278,28 +251,23 @@ async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<TokenInfo>> 
 }
 
 /// Revokes a token. It is noted in the operator log unless its owner does it and it may do no more than contribute.
-async fn revoke(conn: &mut AnyConnection, token: i64, actor: String, now: Timestamp) -> Result<()> {
+async fn revoke(conn: &mut AnyConnection, token: i64, by: &Actor) -> Result<()> {
     let revoked: Option<(i64, String)> = sqlx::query_as(
         "UPDATE tokens SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1
          RETURNING user_id, scopes",
     )
     .bind(token)
-    .bind(now.as_millisecond())
+    .bind(by.at.as_millisecond())
     .fetch_optional(&mut *conn)
     .await?;
     let (user, scopes) =
         revoked.ok_or_else(|| DbError::NotFound(format!("token number {token}")))?;
     let owner = users::name_of(conn, user).await?;
-    if actor == owner && are_plain(&parse_scopes(&scopes)?) {
+    if by.name == owner && are_plain(&parse_scopes(&scopes)?) {
         return Ok(());
     }
-    let act = Act {
-        actor: &actor,
-        action: Action::RevokeToken,
-        subject: &token.to_string(),
-        detail: "",
-    };
-    operator_log::write(conn, act, now).await
+    by.note(conn, Action::RevokeToken, &token.to_string(), "")
+        .await
 }
 
 /// Whether a user still has a token with the scope `audit`: the one by which a chunk was sent may have
@@ -316,23 +284,16 @@ pub(crate) async fn may_audit(conn: &mut AnyConnection, user: UserId) -> Result<
     Ok(tokens > 0)
 }
 
-async fn rotate(
-    conn: &mut AnyConnection,
-    old: i64,
-    new: TokenDraft,
-    actor: String,
-    now: Timestamp,
-) -> Result<i64> {
+async fn rotate(conn: &mut AnyConnection, old: i64, new: TokenDraft, by: &Actor) -> Result<i64> {
     let user =
         sqlx::query_scalar("SELECT user_id FROM tokens WHERE id = $1 AND revoked_at IS NULL")
             .bind(old)
             .fetch_optional(&mut *conn)
             .await?;
     let user = user.ok_or_else(|| DbError::Conflict(format!("token {old} is not valid")))?;
-    let id = insert(conn, user, &new, now).await?;
-    revoke(conn, old, actor.clone(), now).await?;
+    let id = insert(conn, user, &new, by.at).await?;
+    revoke(conn, old, by).await?;
     let which = format!("token {id} in place of {old}");
-    let made = (&*actor, Action::RotateToken);
-    note(conn, user, &new, &which, made, now).await?;
+    note(conn, user, &new, &which, Action::RotateToken, by).await?;
     Ok(id)
 }

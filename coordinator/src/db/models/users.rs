@@ -1,6 +1,5 @@
 //! Users.
 
-use jiff::Timestamp;
 use rookery_common::ids::UserId;
 use rookery_common::protocol::user_name::skeleton;
 use sqlx::AnyConnection;
@@ -8,10 +7,10 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::conditions::quarantined;
-use crate::db::models::operator_log::{self, Act, Action, Subject};
+use crate::db::models::operator_log::{self, Action, Subject};
 use crate::db::sql::ledger::{Ledger, read, transact_principals};
 use crate::db::sql::rows::{time_text, time_text_opt, to_count};
-use crate::db::types::{DELETED, Standing, UserChange, UserInfo};
+use crate::db::types::{Actor, DELETED, Standing, UserChange, UserInfo};
 
 impl Ledger {
     /// Blocks a user, ends the block, or gives the user another name.
@@ -19,21 +18,15 @@ impl Ledger {
     /// # Errors
     ///
     /// If somebody has that name, or one that looks like it: then nothing is changed.
-    pub async fn change_user(
-        &self,
-        user: &str,
-        change: UserChange,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<()> {
-        let (user, actor) = (user.to_owned(), actor.to_owned());
+    pub async fn change_user(&self, user: &str, change: UserChange, by: Actor) -> Result<()> {
+        let user = user.to_owned();
         transact_principals!(self, "users", |conn| {
             let id = id_of(conn, &user).await?;
             if let Some(standing) = change.standing {
-                set_standing(conn, (id, &user), standing, &actor, now).await?;
+                set_standing(conn, (id, &user), standing, &by).await?;
             }
             if let Some(name) = change.name {
-                rename(conn, id, name, &actor, now).await?;
+                rename(conn, id, name, &by).await?;
             }
             Ok(())
         })
@@ -41,9 +34,9 @@ impl Ledger {
 
     /// Deletes a user; answers with the number. Games, chunks and credit stay under a name made of the
     /// number; name, tokens and workers are gone, also from the operator log.
-    pub async fn delete_user(&self, user: &str, actor: &str, now: Timestamp) -> Result<UserId> {
-        let (user, actor) = (user.to_owned(), actor.to_owned());
-        transact_principals!(self, "users", |conn| delete(conn, user, actor, now).await)
+    pub async fn delete_user(&self, user: &str, by: Actor) -> Result<UserId> {
+        let user = user.to_owned();
+        transact_principals!(self, "users", |conn| delete(conn, user, &by).await)
     }
 
     /// All users, by name.
@@ -118,8 +111,7 @@ async fn set_standing(
     conn: &mut AnyConnection,
     (id, user): (i64, &str),
     standing: Standing,
-    actor: &str,
-    now: Timestamp,
+    by: &Actor,
 ) -> Result<()> {
     sqlx::query("UPDATE users SET blocked = $2 WHERE id = $1")
         .bind(id)
@@ -130,22 +122,10 @@ async fn set_standing(
         Standing::Good => Action::UnblockUser,
         Standing::Blocked => Action::BlockUser,
     };
-    let act = Act {
-        actor,
-        action,
-        subject: user,
-        detail: "",
-    };
-    operator_log::write(conn, act, now).await
+    by.note(conn, action, user, "").await
 }
 
-async fn rename(
-    conn: &mut AnyConnection,
-    id: i64,
-    name: String,
-    actor: &str,
-    now: Timestamp,
-) -> Result<()> {
+async fn rename(conn: &mut AnyConnection, id: i64, name: String, by: &Actor) -> Result<()> {
     let before = name_of(conn, id).await?;
     let other: Option<String> = sqlx::query_scalar(
         "SELECT name FROM users WHERE (skeleton = $1 OR lower(name) = lower($2)) AND id <> $3",
@@ -159,13 +139,15 @@ async fn rename(
         return Err(taken(conn, name).await?);
     }
     set_name(conn, id, &name).await?;
-    let act = Act {
-        actor,
-        action: Action::RenameUser,
-        subject: &before,
-        detail: &format!("user {id} is now {name:?}"),
-    };
-    operator_log::write_about(conn, act, Subject::Renamed(id), now).await
+    let detail = format!("user {id} is now {name:?}");
+    by.note_about(
+        conn,
+        Action::RenameUser,
+        Subject::Renamed(id),
+        &before,
+        &detail,
+    )
+    .await
 }
 
 async fn set_name(conn: &mut AnyConnection, user: i64, name: &str) -> Result<()> {
@@ -195,19 +177,14 @@ const ACTORS: [&str; 3] = [
 ];
 
 /// Deletes a user: games and what follows from them stay, by number.
-async fn delete(
-    conn: &mut AnyConnection,
-    user: String,
-    actor: String,
-    now: Timestamp,
-) -> Result<UserId> {
+async fn delete(conn: &mut AnyConnection, user: String, by: &Actor) -> Result<UserId> {
     let id = id_of(conn, &user).await?;
     let name = name_of(conn, id).await?;
     let number = format!("{DELETED}{id}");
     if name == number {
         return Err(DbError::Conflict(format!("user {id} is deleted already")));
     }
-    if actor == name {
+    if by.name == name {
         let detail = "a token cannot delete its own account: let another operator do it";
         return Err(DbError::Conflict(detail.to_owned()));
     }
@@ -223,18 +200,12 @@ async fn delete(
     }
     sqlx::query("UPDATE tokens SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL")
         .bind(id)
-        .bind(now.as_millisecond())
+        .bind(by.at.as_millisecond())
         .execute(&mut *conn)
         .await?;
     operator_log::remove_name(conn, id, &name).await?;
     set_name(conn, id, &number).await?;
-    let act = Act {
-        actor: &actor,
-        action: Action::DeleteUser,
-        subject: &number,
-        detail: "",
-    };
-    operator_log::write(conn, act, now).await?;
+    by.note(conn, Action::DeleteUser, &number, "").await?;
     Ok(UserId(id))
 }
 

@@ -1,31 +1,37 @@
 //! Workers that get no jobs, while their contributors' other workers do.
 
-use jiff::Timestamp;
 use rookery_common::protocol::trust::WorkerBlock;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::users;
 use crate::db::sql::ledger::{Ledger, transact_principals};
 use crate::db::sql::rows::time_text;
+use crate::db::types::Actor;
 
 impl Ledger {
     /// Blocks a worker of a contributor: it gets no jobs, and the contributor is told why. Of one that is blocked
     /// already the reason changes.
-    pub async fn block_worker(&self, user: &str, block: WorkerBlock, now: Timestamp) -> Result<()> {
-        let user = user.to_owned();
+    pub async fn block_worker(
+        &self,
+        user: &str,
+        worker: &str,
+        reason: &str,
+        by: Actor,
+    ) -> Result<()> {
+        let (user, worker, reason) = (user.to_owned(), worker.to_owned(), reason.to_owned());
         transact_principals!(self, "worker_blocks", |conn| {
             let id = users::id_of(conn, &user).await?;
             let known: i64 =
                 sqlx::query_scalar("SELECT count(*) FROM workers WHERE user_id = $1 AND name = $2")
                     .bind(id)
-                    .bind(&block.worker)
+                    .bind(&worker)
                     .fetch_one(&mut *conn)
                     .await?;
             if known == 0 {
-                return Err(unknown(&user, &block.worker));
+                return Err(unknown(&user, &worker));
             }
             sqlx::query(
                 "INSERT INTO worker_blocks (user_id, worker, reason, actor, at)
@@ -33,31 +39,20 @@ impl Ledger {
                  SET reason = excluded.reason, actor = excluded.actor, at = excluded.at",
             )
             .bind(id)
-            .bind(&block.worker)
-            .bind(&block.reason)
-            .bind(&block.by)
-            .bind(now.as_millisecond())
+            .bind(&worker)
+            .bind(&reason)
+            .bind(&by.name)
+            .bind(by.at.as_millisecond())
             .execute(&mut *conn)
             .await?;
-            let act = Act {
-                actor: &block.by,
-                action: Action::BlockWorker,
-                subject: &user,
-                detail: &format!("worker {:?}: {}", block.worker, block.reason),
-            };
-            operator_log::write(conn, act, now).await
+            let detail = format!("worker {worker:?}: {reason}");
+            by.note(conn, Action::BlockWorker, &user, &detail).await
         })
     }
 
     /// Ends a worker's block.
-    pub async fn unblock_worker(
-        &self,
-        user: &str,
-        worker: &str,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<()> {
-        let (user, worker, actor) = (user.to_owned(), worker.to_owned(), actor.to_owned());
+    pub async fn unblock_worker(&self, user: &str, worker: &str, by: Actor) -> Result<()> {
+        let (user, worker) = (user.to_owned(), worker.to_owned());
         transact_principals!(self, "worker_blocks", |conn| {
             let id = users::id_of(conn, &user).await?;
             let ended = sqlx::query("DELETE FROM worker_blocks WHERE user_id = $1 AND worker = $2")
@@ -70,13 +65,8 @@ impl Ledger {
                     "block of the worker {worker:?} of {user}"
                 )));
             }
-            let act = Act {
-                actor: &actor,
-                action: Action::UnblockWorker,
-                subject: &user,
-                detail: &format!("worker {worker:?}"),
-            };
-            operator_log::write(conn, act, now).await
+            let detail = format!("worker {worker:?}");
+            by.note(conn, Action::UnblockWorker, &user, &detail).await
         })
     }
 }

@@ -149,17 +149,6 @@ impl Statement {
         Ok(row.await?)
     }
 
-    /// The first column of all rows of the statement.
-    pub(crate) async fn fetch_scalars<T>(self, connection: &mut AnyConnection) -> Result<Vec<T>>
-    where
-        T: Send + Unpin,
-        (T,): for<'r> FromRow<'r, AnyRow>,
-    {
-        let (sql, arguments) = self.finish();
-        let rows = sqlx::query_scalar_with(sql, arguments).fetch_all(connection);
-        Ok(rows.await?)
-    }
-
     /// Executes the statements in one step.
     pub(crate) async fn execute(self, connection: &mut AnyConnection) -> Result<()> {
         self.affected(connection).await.map(drop)

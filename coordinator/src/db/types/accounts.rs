@@ -9,6 +9,22 @@ use serde::Serialize;
 use crate::tokens::TokenHash;
 use crate::trust::verdict::Auditor;
 
+/// Who changes something, and when: the operator log says so.
+#[derive(Debug, Clone)]
+pub struct Actor {
+    /// A user's name, or what stands for a program.
+    pub name: String,
+    pub at: Timestamp,
+}
+
+impl Actor {
+    #[must_use]
+    pub fn new(name: &str, at: Timestamp) -> Self {
+        let name = name.to_owned();
+        Self { name, at }
+    }
+}
+
 /// A user to be created together with a first token.
 #[derive(Debug, Clone)]
 pub struct UserDraft {

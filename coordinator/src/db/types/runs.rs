@@ -75,30 +75,6 @@ pub struct Rollback {
     pub to: NetworkNumber,
     /// Why.
     pub reason: String,
-    /// Who says so.
-    pub actor: String,
-}
-
-/// A candidate is to be rejected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejection {
-    /// The candidate.
-    pub number: NetworkNumber,
-    /// Why.
-    pub reason: String,
-    /// Who says so.
-    pub actor: String,
-}
-
-/// An anchor is to have another Elo.
-#[derive(Debug, Clone, PartialEq)]
-pub struct EloOrder {
-    /// The anchor.
-    pub number: NetworkNumber,
-    /// Its Elo; none if it is to be rated as any other network.
-    pub elo: Option<AnchorElo>,
-    /// Who says so.
-    pub actor: String,
 }
 
 /// A set of puzzles to be added to a run.

@@ -98,8 +98,6 @@ pub struct ExclusionOrder {
     pub state: ChunkStatus,
     /// Why.
     pub reason: String,
-    /// Who says so.
-    pub actor: String,
 }
 
 /// What follows from chunks that are held or let go.

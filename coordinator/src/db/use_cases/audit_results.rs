@@ -16,17 +16,17 @@ use crate::db::models::extra_audits::open_recent;
 use crate::db::models::leases::JobRow;
 use crate::db::models::states::AuditState;
 use crate::db::models::{audit_draws, audit_history, audits, chunks, tokens};
-use crate::db::sql::ledger::{Ledger, read};
+use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{job_bytes, parse, unreadable};
 use crate::db::types::ChunkDraft;
-use crate::db::types::{AuditOpinion, ChunkStatus, ExclusionEffects, ExclusionOrder};
+use crate::db::types::{Actor, AuditOpinion, ChunkStatus, ExclusionEffects, ExclusionOrder};
 use crate::db::use_cases::{exclusions, match_results, quarantine};
 use crate::trust::pool::{Pooled, together};
 use crate::trust::rate::{FAILURES, PASS_POSITIONS, Streak, streaks};
 use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
 
 /// Who quarantines when no operator does.
-const ACTOR: &str = "audits";
+const AUDITS: &str = "audits";
 
 /// How long after its beginning an audit that fails by volunteers' word waits for one of the operator's auditors, if one
 /// is at work.
@@ -39,13 +39,13 @@ impl Ledger {
     /// Decides an audit that has waited for an auditor of the operator's for long enough, if there is one; no more than
     /// one for each chunk that comes in.
     pub async fn decide_overdue_audit(&self, now: Timestamp) -> Result<ExclusionEffects> {
-        let overdue = read!(self.readers, "audit_results", |conn| overdue(conn, now))?;
+        let overdue = read!(self, "audit_results", |conn| overdue(conn, now))?;
         match overdue.first().copied() {
             Some(audit) => {
-                self.write("audit_results", move |conn| {
-                    Box::pin(decide_overdue(conn, audit, now))
-                })
-                .await
+                transact!(self, "audit_results", |conn| decide_overdue(
+                    conn, audit, now
+                )
+                .await)
             }
             None => Ok(ExclusionEffects::default()),
         }
@@ -382,9 +382,9 @@ async fn fail_audit(
         let order = ExclusionOrder {
             state: ChunkStatus::Excluded,
             reason,
-            actor: ACTOR.to_owned(),
         };
-        return quarantine::order(conn, user, order, now).await;
+        let by = Actor::new(AUDITS, now);
+        return quarantine::order(conn, user, order, &by).await;
     }
     open_recent(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;
     exclusions::set(

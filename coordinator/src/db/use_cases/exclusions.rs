@@ -16,12 +16,12 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::chunks::ChunkSelection;
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::{credits, puzzles, runs, spans, tallies};
 use crate::db::sql::ledger::{Ledger, read, transact_principals};
 use crate::db::sql::rows::{hash, parse, time_text};
 use crate::db::sql::statement::Statement;
-use crate::db::types::{ChunkStatus, ExclusionEffects, ExclusionOrder};
+use crate::db::types::{Actor, ChunkStatus, ExclusionEffects, ExclusionOrder};
 use crate::db::use_cases::match_results;
 
 impl Ledger {
@@ -30,9 +30,9 @@ impl Ledger {
         &self,
         chunk: ContentHash,
         order: ExclusionOrder,
-        now: Timestamp,
+        by: Actor,
     ) -> Result<ExclusionEffects> {
-        transact_principals!(self, "holds", |conn| hold_chunk(conn, chunk, order, now)
+        transact_principals!(self, "holds", |conn| hold_chunk(conn, chunk, order, &by)
             .await)
     }
 
@@ -281,7 +281,7 @@ async fn hold_chunk(
     conn: &mut AnyConnection,
     chunk: ContentHash,
     order: ExclusionOrder,
-    now: Timestamp,
+    by: &Actor,
 ) -> Result<ExclusionEffects> {
     let sequence: Option<i64> =
         sqlx::query_scalar("SELECT sequence FROM chunks WHERE hash = $1 AND kind <> 'audit' AND run_id IN (SELECT id FROM runs WHERE deleted_at IS NULL)")
@@ -293,19 +293,14 @@ async fn hold_chunk(
         ChunkStatus::Excluded => Action::Hold,
         ChunkStatus::Counted => Action::LetGo,
     };
-    let act = Act {
-        actor: &order.actor,
-        action,
-        subject: &chunk.to_string(),
-        detail: &order.reason,
-    };
-    operator_log::write(conn, act, now).await?;
+    by.note(conn, action, &chunk.to_string(), &order.reason)
+        .await?;
     set(
         conn,
         ChunkSelection::One(sequence),
         order.state,
         &order.reason,
-        now,
+        by.at,
     )
     .await
 }

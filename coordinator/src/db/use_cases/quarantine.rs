@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use jiff::Timestamp;
 use rookery_common::ids::{Seed, UserId};
 use rookery_common::protocol::trust::QuarantineInfo;
 use sqlx::AnyConnection;
@@ -10,12 +9,12 @@ use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
 use crate::db::models::chunks::ChunkSelection;
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::{audits, extra_audits, users};
-use crate::db::sql::ledger::Ledger;
+use crate::db::sql::ledger::{Ledger, transact_principals};
 use crate::db::sql::rows::time_text;
 use crate::db::sql::statement::Statement;
-use crate::db::types::{ChunkStatus, ExclusionEffects, ExclusionOrder};
+use crate::db::types::{Actor, ChunkStatus, ExclusionEffects, ExclusionOrder};
 use crate::db::use_cases::exclusions;
 
 impl Ledger {
@@ -26,16 +25,12 @@ impl Ledger {
         user: &str,
         order: ExclusionOrder,
         chance: Seed,
-        now: Timestamp,
+        by: Actor,
     ) -> Result<Option<ExclusionEffects>> {
         let user = user.to_owned();
-        let ordered = self
-            .write("quarantine", move |conn| {
-                Box::pin(order_by_name(conn, user, order, chance, now))
-            })
-            .await;
-        self.principals.invalidate();
-        ordered
+        transact_principals!(self, "quarantine", |conn| {
+            order_by_name(conn, user, order, chance, &by).await
+        })
     }
 }
 
@@ -58,8 +53,8 @@ pub(crate) async fn among(conn: &mut AnyConnection, users: &[i64]) -> Result<Has
     query
         .bind_all(users)?
         .push(") GROUP BY user_id) AS last ON last.id = q.id WHERE q.quarantined <> 0");
-    let users: Vec<i64> = query.fetch_scalars(conn).await?;
-    Ok(users.into_iter().collect())
+    let users: Vec<(i64,)> = query.fetch_all(conn).await?;
+    Ok(users.into_iter().map(|(user,)| user).collect())
 }
 
 #[derive(FromRow)]
@@ -98,7 +93,7 @@ async fn order_by_name(
     name: String,
     order: ExclusionOrder,
     chance: Seed,
-    now: Timestamp,
+    by: &Actor,
 ) -> Result<Option<ExclusionEffects>> {
     let user = UserId(users::id_of(conn, &name).await?);
     if order.state == ChunkStatus::Counted && !is_held(conn, user).await? {
@@ -108,21 +103,15 @@ async fn order_by_name(
         ChunkStatus::Excluded => Action::Quarantine,
         ChunkStatus::Counted => Action::Clear,
     };
-    let act = Act {
-        actor: &order.actor,
-        action,
-        subject: &name,
-        detail: &order.reason,
-    };
-    operator_log::write(conn, act, now).await?;
+    by.note(conn, action, &name, &order.reason).await?;
     let standing = last_order(conn, user).await?;
     if let Some(ended) = standing.filter(|order| order.quarantined != 0)
         && order.state == ChunkStatus::Counted
     {
-        audits::reopen(conn, user, ended.at, now).await?;
-        extra_audits::sample_since(conn, user, ended.at, chance, now).await?;
+        audits::reopen(conn, user, ended.at, by.at).await?;
+        extra_audits::sample_since(conn, user, ended.at, chance, by.at).await?;
     }
-    self::order(conn, user, order, now).await.map(Some)
+    self::order(conn, user, order, by).await.map(Some)
 }
 
 /// Quarantines a contributor, so that all of its chunks are held and none is audited any more, or
@@ -131,7 +120,7 @@ pub(crate) async fn order(
     conn: &mut AnyConnection,
     user: UserId,
     order: ExclusionOrder,
-    now: Timestamp,
+    by: &Actor,
 ) -> Result<ExclusionEffects> {
     let quarantine = order.state == ChunkStatus::Excluded;
     if is_quarantined(conn, user).await? != quarantine {
@@ -142,8 +131,8 @@ pub(crate) async fn order(
         .bind(user.0)
         .bind(i64::from(quarantine))
         .bind(&order.reason)
-        .bind(&order.actor)
-        .bind(now.as_millisecond())
+        .bind(&by.name)
+        .bind(by.at.as_millisecond())
         .execute(&mut *conn)
         .await?;
     }
@@ -155,7 +144,7 @@ pub(crate) async fn order(
         ChunkSelection::Of(user),
         order.state,
         &order.reason,
-        now,
+        by.at,
     )
     .await
 }

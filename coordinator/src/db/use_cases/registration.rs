@@ -10,20 +10,14 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::Action;
 use crate::db::models::{tokens, users};
 use crate::db::sql::ledger::{Ledger, transact};
-use crate::db::types::UserDraft;
+use crate::db::types::{Actor, UserDraft};
 use crate::tokens::TokenHash;
 
 impl Ledger {
     /// Creates a user with a first token. The operator log names the actor, unless the user
     /// registers without help and the token may only contribute; so it is with every new token.
-    pub async fn create_user(
-        &self,
-        user: UserDraft,
-        actor: &str,
-        now: Timestamp,
-    ) -> Result<UserId> {
-        let actor = actor.to_owned();
-        transact!(self, "users", |conn| create(conn, user, actor, now).await)
+    pub async fn create_user(&self, user: UserDraft, by: Actor) -> Result<UserId> {
+        transact!(self, "users", |conn| create(conn, user, &by).await)
     }
 
     /// Creates a user with a first token by an invitation, which then has a use less.
@@ -55,8 +49,8 @@ impl Ledger {
             if terms.used >= terms.uses {
                 return Err(DbError::Invitation("was used as often as it can be"));
             }
-            let actor = user.name.clone();
-            let user = create(conn, user, actor, now).await?;
+            let by = Actor::new(&user.name, now);
+            let user = create(conn, user, &by).await?;
             sqlx::query(
                 "INSERT INTO invitation_uses (invitation_id, user_id, used_at) VALUES ($1, $2, $3)",
             )
@@ -70,29 +64,23 @@ impl Ledger {
     }
 }
 
-async fn create(
-    conn: &mut AnyConnection,
-    draft: UserDraft,
-    actor: String,
-    now: Timestamp,
-) -> Result<UserId> {
+async fn create(conn: &mut AnyConnection, draft: UserDraft, by: &Actor) -> Result<UserId> {
     let inserted = sqlx::query_scalar(
         "INSERT INTO users (name, skeleton, created_at, block) VALUES ($1, $2, $3, $4)
          ON CONFLICT DO NOTHING RETURNING id",
     )
     .bind(&draft.name)
     .bind(skeleton(&draft.name))
-    .bind(now.as_millisecond())
+    .bind(by.at.as_millisecond())
     .bind(draft.block)
     .fetch_optional(&mut *conn)
     .await?;
     let Some(user) = inserted else {
         return Err(users::taken(conn, draft.name).await?);
     };
-    let token = tokens::insert(conn, user, &draft.token, now).await?;
+    let token = tokens::insert(conn, user, &draft.token, by.at).await?;
     let which = format!("token {token}");
-    let made = (&*actor, Action::CreateUser);
-    tokens::note(conn, user, &draft.token, &which, made, now).await?;
+    tokens::note(conn, user, &draft.token, &which, Action::CreateUser, by).await?;
     Ok(UserId(user))
 }
 

@@ -1,18 +1,17 @@
 //! Candidates that an operator rejects: the way out where a gate match cannot end.
 
-use jiff::Timestamp;
 use rookery_common::ids::{MatchId, NetworkNumber, RunName};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::NetworkStatus;
 use sqlx::AnyConnection;
 
 use crate::db::error::{DbError, Result};
-use crate::db::models::operator_log::{self, Act, Action, Subject};
+use crate::db::models::operator_log::{Action, Subject};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{matches, networks};
 use crate::db::sql::ledger::{Ledger, transact};
 use crate::db::sql::rows::parse;
-use crate::db::types::Rejection;
+use crate::db::types::Actor;
 use crate::db::use_cases::match_results;
 
 impl Ledger {
@@ -21,33 +20,31 @@ impl Ledger {
     pub async fn reject_network(
         &self,
         run: &RunName,
-        rejection: Rejection,
-        now: Timestamp,
+        number: NetworkNumber,
+        reason: &str,
+        by: Actor,
     ) -> Result<Vec<Event>> {
-        let run = run.clone();
+        let (run, reason) = (run.clone(), reason.to_owned());
         transact!(self, "rejections", |conn| {
             let run = runs::load(conn, &run).await?;
-            let Rejection {
-                number,
-                reason,
-                actor,
-            } = rejection;
             let gate = gate_of_candidate(conn, &run, number).await?;
             networks::set_status(conn, run.id, number, NetworkStatus::Rejected).await?;
             let mut events = Vec::new();
             if let Some(id) = gate {
                 let m = matches::load(conn, id).await?;
-                events.push(match_results::reject(conn, &run, m, &reason, now).await?);
+                events.push(match_results::reject(conn, &run, m, &reason, by.at).await?);
             }
             let detail = format!("network {number}: {reason}");
-            let act = Act {
-                actor: &actor,
-                action: Action::RejectNetwork,
-                subject: run.name.as_str(),
-                detail: &detail,
-            };
-            operator_log::write_about(conn, act, Subject::Rejected(number), now).await?;
-            matches::open_next_gate(conn, &run, now).await?;
+            let about = Subject::Rejected(number);
+            by.note_about(
+                conn,
+                Action::RejectNetwork,
+                about,
+                run.name.as_str(),
+                &detail,
+            )
+            .await?;
+            matches::open_next_gate(conn, &run, by.at).await?;
             Ok(events)
         })
     }

@@ -1,6 +1,5 @@
 //! Best moves back to an earlier network.
 
-use jiff::Timestamp;
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::networks::NetworkStatus;
@@ -8,11 +7,11 @@ use sqlx::AnyConnection;
 
 use crate::db::error::Result;
 use crate::db::models::conditions::best_since;
-use crate::db::models::operator_log::{self, Act, Action, Subject};
+use crate::db::models::operator_log::{Action, Subject};
 use crate::db::models::{networks, runs};
 use crate::db::sql::ledger::{Ledger, transact};
 use crate::db::sql::rows::network;
-use crate::db::types::Rollback;
+use crate::db::types::{Actor, Rollback};
 
 impl Ledger {
     /// Makes an earlier network best again, unless best is another by now or the earlier one was never
@@ -21,17 +20,12 @@ impl Ledger {
         &self,
         run: &RunName,
         rollback: Rollback,
-        now: Timestamp,
+        by: Actor,
     ) -> Result<Vec<Event>> {
         let run = run.clone();
         transact!(self, "rollback", |conn| {
             let run = runs::load(conn, &run).await?;
-            let Rollback {
-                from,
-                to,
-                reason,
-                actor,
-            } = rollback;
+            let Rollback { from, to, reason } = rollback;
             let line = promoted(conn, run.id).await?;
             let target = line.iter().position(|number| *number == to);
             let (Some(target), Some(last)) = (target, line.last()) else {
@@ -46,13 +40,9 @@ impl Ledger {
             let hash = networks::reference(conn, run.id, to).await?.hash;
             networks::make_best(conn, &run, to, hash).await?;
             let detail = format!("best from network {from} to network {to}, {reason}");
-            let act = Act {
-                actor: &actor,
-                action: Action::RollBack,
-                subject: run.name.as_str(),
-                detail: &detail,
-            };
-            operator_log::write_about(conn, act, Subject::Moved { from, to }, now).await?;
+            let about = Subject::Moved { from, to };
+            by.note_about(conn, Action::RollBack, about, run.name.as_str(), &detail)
+                .await?;
             Ok(vec![Event::Rollback {
                 run: run.name.clone(),
                 number: to,

@@ -10,12 +10,12 @@ use sqlx::AnyConnection;
 use crate::db::NetworkSubmitted;
 use crate::db::error::{DbError, Result};
 use crate::db::models::networks::{after_promotions, by_hash, make_best};
-use crate::db::models::operator_log::{self, Act, Action};
+use crate::db::models::operator_log::Action;
 use crate::db::models::runs::{self, Run};
 use crate::db::models::{anchors, exports, matches, users};
 use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{count, network, parse, seed_column, to_json};
-use crate::db::types::{AnchorDraft, CANDIDATES, ExportDraft, NetworkDraft};
+use crate::db::types::{Actor, AnchorDraft, CANDIDATES, ExportDraft, NetworkDraft};
 
 impl Ledger {
     /// Refuses a network for which a run has no room, as too many of its candidates are not decided
@@ -87,16 +87,11 @@ async fn submit(
     let number = insert(conn, &run, &draft, status, now).await?;
     if let Some(anchor) = &draft.anchor {
         anchors::set_elo(conn, run.id, number, anchor.elo).await?;
-        let act = Act {
-            actor: &users::name_of(conn, draft.user.0).await?,
-            action: Action::AddAnchor,
-            subject: run.name.as_str(),
-            detail: &format!(
-                "network {number}: {}",
-                anchors::described(&anchor.name, anchor.elo)
-            ),
-        };
-        operator_log::write(conn, act, now).await?;
+        let by = Actor::new(&users::name_of(conn, draft.user.0).await?, now);
+        let described = anchors::described(&anchor.name, anchor.elo);
+        let detail = format!("network {number}: {described}");
+        by.note(conn, Action::AddAnchor, run.name.as_str(), &detail)
+            .await?;
     }
     let mut events = vec![Event::Network {
         run: run.name.clone(),

@@ -9,7 +9,7 @@ use rookery_coordinator::db::{Standing, UserChange};
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, params, parse, problem};
-use crate::support::noon;
+use crate::support::by;
 
 #[tokio::test]
 async fn a_contributor_registers_and_gets_a_job_with_the_token() {
@@ -147,26 +147,16 @@ async fn without_a_good_token_nothing_is_done() {
 async fn a_revoked_token_and_a_blocked_user_are_refused() {
     let app = TestApp::new().await;
     let db = &app.app.db;
-    db.change_user(
-        "alice",
-        UserChange::standing(Standing::Blocked),
-        "test",
-        noon(),
-    )
-    .await
-    .unwrap();
+    db.change_user("alice", UserChange::standing(Standing::Blocked), by("test"))
+        .await
+        .unwrap();
     assert_eq!(code(app.ask(&app.alice).await).await, ProblemCode::Blocked);
-    db.change_user(
-        "alice",
-        UserChange::standing(Standing::Good),
-        "test",
-        noon(),
-    )
-    .await
-    .unwrap();
+    db.change_user("alice", UserChange::standing(Standing::Good), by("test"))
+        .await
+        .unwrap();
     assert_eq!(app.ask(&app.alice).await.status(), StatusCode::NO_CONTENT);
     let token = db.tokens("alice").await.unwrap()[0].id;
-    db.revoke_token(token, "test", noon()).await.unwrap();
+    db.revoke_token(token, by("test")).await.unwrap();
     assert_eq!(
         code(app.ask(&app.alice).await).await,
         ProblemCode::Unauthorized

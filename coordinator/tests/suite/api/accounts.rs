@@ -7,12 +7,12 @@ use jiff::{SignedDuration, Timestamp};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::people::{NewToken, OperatorLogPage, Scope, TokenEntry};
 use rookery_coordinator::config::Registration;
-use rookery_coordinator::db::{InvitationDraft, TokenDraft};
+use rookery_coordinator::db::{Actor, InvitationDraft, TokenDraft};
 use rookery_coordinator::tokens::{InvitationCode, Token};
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, params, parse};
-use crate::support::noon;
+use crate::support::{by, noon};
 
 async fn invite(app: &TestApp, uses: u32, expires_at: Option<Timestamp>) -> (i64, String) {
     let code = InvitationCode::generate().unwrap();
@@ -22,7 +22,7 @@ async fn invite(app: &TestApp, uses: u32, expires_at: Option<Timestamp>) -> (i64
         uses,
         expires_at,
     };
-    let id = app.app.db.create_invitation(draft, "operator", noon());
+    let id = app.app.db.create_invitation(draft, by("operator"));
     (id.await.unwrap(), code.reveal().to_owned())
 }
 
@@ -77,8 +77,14 @@ async fn invitations_expire_and_are_revoked() {
     app.clock.advance_seconds(10);
     let now = app.app.clock.now();
     let db = &app.app.db;
-    db.revoke_invitation(id, "operator", now).await.unwrap();
-    assert!(db.revoke_invitation(999, "operator", now).await.is_err());
+    db.revoke_invitation(id, Actor::new("operator", now))
+        .await
+        .unwrap();
+    assert!(
+        db.revoke_invitation(999, Actor::new("operator", now))
+            .await
+            .is_err()
+    );
     for (invitation, why) in [(&short, "expired"), (&revoked, "revoked")] {
         let answer = register(&app, "u3", Some(invitation)).await;
         let problem = crate::support::app::problem(answer).await;
@@ -227,7 +233,7 @@ async fn a_token_reaches_only_what_it_may_do_itself() {
         scopes: vec![Scope::Contribute],
         machine: "worker".to_owned(),
     };
-    let added = db.add_token("operator", draft, "operator", noon());
+    let added = db.add_token("operator", draft, by("operator"));
     added.await.unwrap();
     assert_eq!(tokens(&app, narrow.reveal()).await.len(), 1);
     let path = format!("/tokens/{id}");
@@ -274,7 +280,7 @@ async fn tokens_that_reach_far_are_in_the_operator_log_and_plain_ones_are_not() 
     assert_eq!(shown, expected);
     // What others do to a plain token is noted.
     let plain = tokens(&app, &app.alice).await[0].id;
-    let revoked = app.app.db.revoke_token(plain, "operator", noon());
+    let revoked = app.app.db.revoke_token(plain, by("operator"));
     revoked.await.unwrap();
     let newest = &app.operator_log().await.entries[0];
     let shown = (&*newest.action, &*newest.subject);

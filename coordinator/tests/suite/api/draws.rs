@@ -15,9 +15,9 @@ use serde_json::json;
 
 use crate::support::app::parse;
 use crate::support::audit_scenario::{AuditScenario, PATIENCE};
+use crate::support::by;
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::{audit, chunk, selfplay};
-use crate::support::noon;
 
 /// Takes a job from an address.
 async fn lease_from(scenario: &AuditScenario, token: &str, address: &str) -> Job {
@@ -104,7 +104,7 @@ async fn only_who_was_drawn_gets_an_audit_until_another_is_drawn() {
 async fn revoke_auditor(scenario: &AuditScenario) {
     let db = &scenario.app.app.db;
     let tokens = db.tokens("auditor").await.unwrap();
-    let revoked = db.revoke_token(tokens[0].id, "test", noon());
+    let revoked = db.revoke_token(tokens[0].id, by("test"));
     revoked.await.unwrap();
 }
 

@@ -12,8 +12,8 @@ use rookery_coordinator::db::LogFilter;
 use rookery_coordinator::signing::{KeyFolder, write};
 
 use crate::support::app::{TestApp, body, code, params, run};
+use crate::support::by;
 use crate::support::networks::network_file;
-use crate::support::noon;
 
 /// A coordinator whose run has a key; the secret lies in its folder if `own` says so.
 async fn site(own: bool) -> (TestApp, SigningKey, tempfile::TempDir) {
@@ -30,7 +30,7 @@ async fn site(own: bool) -> (TestApp, SigningKey, tempfile::TempDir) {
     let public = key.public().clone();
     app.app
         .db
-        .add_run_key(&run(), public, None, "test", noon())
+        .add_run_key(&run(), public, None, by("test"))
         .await
         .unwrap();
     (app, key, folder)
@@ -125,7 +125,7 @@ async fn the_history_of_keys_leads_from_the_first_to_the_last() {
     let db = &app.app.db;
     let public = second.public().clone();
     let run = run();
-    let unendorsed = db.add_run_key(&run, public.clone(), None, "test", noon());
+    let unendorsed = db.add_run_key(&run, public.clone(), None, by("test"));
     assert!(unendorsed.await.is_err());
     let endorsement = first.endorse(&run, &public).unwrap();
     for (key, fine) in [
@@ -133,7 +133,7 @@ async fn the_history_of_keys_leads_from_the_first_to_the_last() {
         (public.clone(), false),
         (first.public().clone(), false),
     ] {
-        let added = db.add_run_key(&run, key, Some(endorsement.clone()), "test", noon());
+        let added = db.add_run_key(&run, key, Some(endorsement.clone()), by("test"));
         assert_eq!(added.await.is_ok(), fine);
     }
     let history: Vec<RunKeyInfo> = app.get("/runs/main/keys").await;

@@ -8,8 +8,8 @@ use rookery_common::puzzle::Puzzle;
 use rookery_coordinator::db::PuzzleSetDraft;
 
 use crate::support::app::{TestApp, run};
+use crate::support::by;
 use crate::support::games::{chunk, puzzle, puzzle_game};
-use crate::support::noon;
 
 #[tokio::test]
 async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
@@ -26,7 +26,7 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
         puzzles,
     };
     let db = &app.app.db;
-    let add = async || db.add_puzzles(set.clone(), "ops", noon()).await.unwrap();
+    let add = async || db.add_puzzles(set.clone(), by("ops")).await.unwrap();
     let added = add().await;
     assert_eq!(added.puzzles, 2);
     assert_eq!(add().await, added, "the same set again");
@@ -34,7 +34,7 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
         puzzles: vec![puzzle("two")],
         ..set.clone()
     };
-    let nothing = db.add_puzzles(part, "ops", noon()).await.unwrap();
+    let nothing = db.add_puzzles(part, by("ops")).await.unwrap();
     assert_eq!(nothing.puzzles, 0);
     let listed = db.puzzle_sets(&run()).await.unwrap();
     assert_eq!(

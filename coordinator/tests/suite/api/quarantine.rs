@@ -19,7 +19,7 @@ use crate::support::audit_scenario::{AuditScenario, GAMES, POSITIONS};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{chunk, pair_games, selfplay};
-use crate::support::noon;
+use crate::support::by;
 
 #[tokio::test]
 async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
@@ -241,10 +241,9 @@ async fn no_ratings_are_fitted_of_a_run_that_is_deleted() {
     let order = ExclusionOrder {
         state: ChunkStatus::Excluded,
         reason: "test".to_owned(),
-        actor: "test".to_owned(),
     };
     let db = &app.app.db;
-    let effects = db.quarantine("alice", order, Seed(0), noon()).await;
+    let effects = db.quarantine("alice", order, Seed(0), by("test")).await;
     assert_eq!(effects.unwrap().unwrap().stale, []);
 }
 

@@ -21,11 +21,11 @@ use serde_json::json;
 
 use crate::support::anchors::submit_program;
 use crate::support::app::{TestApp, code, parse, problem, run, user};
+use crate::support::by;
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games};
 use crate::support::matches::{gated, play, statuses};
 use crate::support::networks::network_file;
-use crate::support::noon;
 
 /// Who decides a match may end before it has fitted the ratings, and so may a fit.
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn older_matches_are_a_page_further() {
     // With the gate match one more than a page has.
     for _ in 0..200 {
         let draft = draft.clone();
-        app.app.db.open_match(draft, "test", noon()).await.unwrap();
+        app.app.db.open_match(draft, by("test")).await.unwrap();
     }
     let next = "/runs/main/matches?before=2";
     let newest = app.page("/runs/main/matches").await;

@@ -18,14 +18,14 @@ use crate::support::app::{TestApp, code, parse};
 use crate::support::audit_scenario::AuditScenario;
 use crate::support::games::Found::Other;
 use crate::support::games::audit;
-use crate::support::noon;
+use crate::support::{by, noon};
 
 /// Revokes the newest token of a user, as the command line or another coordinator does: the
 /// coordinator that is asked next is not told.
 async fn revoke_elsewhere(app: &TestApp, user: &str) {
     let elsewhere = app.database.open().await;
     let tokens = elsewhere.tokens(user).await.unwrap();
-    let revoked = elsewhere.revoke_token(tokens[0].id, "test", noon());
+    let revoked = elsewhere.revoke_token(tokens[0].id, by("test"));
     revoked.await.unwrap();
     elsewhere.close().await;
 }

@@ -7,9 +7,9 @@ use rookery_coordinator::trust::plan::decide_overdue;
 
 use crate::support::app::{code, user};
 use crate::support::audit_scenario::{AuditScenario, PATIENCE};
+use crate::support::by;
 use crate::support::games::Found::{Near, Other, Same};
 use crate::support::games::{again, chunk_on};
-use crate::support::noon;
 
 #[tokio::test]
 async fn the_word_of_somebody_in_quarantine_counts_for_nothing() {
@@ -33,7 +33,7 @@ async fn those_in_quarantine_do_not_keep_newcomers_from_auditing() {
     scenario.proven(&[bob, carol, dave]).await;
     let db = scenario.app.app.db.clone();
     let auditors = db.tokens("auditor").await.unwrap();
-    let revoked = db.revoke_token(auditors[0].id, "test", noon());
+    let revoked = db.revoke_token(auditors[0].id, by("test"));
     revoked.await.unwrap();
     for name in ["bob", "carol", "dave"] {
         let path = format!("/users/{name}");

@@ -8,12 +8,12 @@ use rookery_coordinator::tokens::{Token, TokenHash};
 
 use super::{run, run_draft, user, user_draft};
 use crate::support::app::params;
-use crate::support::noon;
+use crate::support::by;
 
 pub(super) async fn users_are_found_by_their_tokens(db: SharedDatabase) {
     let token = Token::generate().unwrap();
     let id = db
-        .create_user(user_draft("Ann", &token), "Ann", noon())
+        .create_user(user_draft("Ann", &token), by("Ann"))
         .await
         .unwrap();
     let found = db.principal(&token.hash()).await.unwrap().unwrap();
@@ -26,7 +26,7 @@ pub(super) async fn users_are_found_by_their_tokens(db: SharedDatabase) {
         scopes: scopes.clone(),
         machine: "n".into(),
     };
-    let added = db.add_token("Ann", draft, "Ann", noon());
+    let added = db.add_token("Ann", draft, by("Ann"));
     added.await.unwrap();
     assert_eq!(
         db.principal(&second.hash()).await.unwrap().unwrap().scopes,
@@ -34,13 +34,13 @@ pub(super) async fn users_are_found_by_their_tokens(db: SharedDatabase) {
     );
     let listed = db.tokens("Ann").await.unwrap();
     assert_eq!(listed.len(), 2);
-    db.revoke_token(listed[1].id, "test", noon()).await.unwrap();
+    db.revoke_token(listed[1].id, by("test")).await.unwrap();
     assert!(db.principal(&token.hash()).await.unwrap().is_none());
     assert!(db.principal(&TokenHash([0; 32])).await.unwrap().is_none());
     let listed = db.tokens("Ann").await.unwrap();
     let revoked: Vec<bool> = listed.iter().map(|t| t.revoked_at.is_some()).collect();
     assert_eq!(revoked, [false, true]);
-    let unknown = db.revoke_token(999, "test", noon()).await;
+    let unknown = db.revoke_token(999, by("test")).await;
     assert!(matches!(unknown, Err(DbError::NotFound(_))), "{unknown:?}");
 }
 
@@ -56,15 +56,15 @@ pub(super) async fn what_the_command_line_gives_is_in_the_operator_log(db: Share
         token: draft(&[Scope::Contribute]),
         block: None,
     };
-    db.create_user(user, ACTOR, noon()).await.unwrap();
+    db.create_user(user, by(ACTOR)).await.unwrap();
     let wide = draft(&[Scope::Contribute, Scope::Operate]);
-    let added = db.add_token("ann", wide, ACTOR, noon());
+    let added = db.add_token("ann", wide, by(ACTOR));
     added.await.unwrap();
-    let plain = db.add_token("Ann", draft(&[Scope::Contribute]), ACTOR, noon());
+    let plain = db.add_token("Ann", draft(&[Scope::Contribute]), by(ACTOR));
     plain.await.unwrap();
     let tokens = db.tokens("Ann").await.unwrap();
     let (plain, wide, first) = (tokens[0].id, tokens[1].id, tokens[2].id);
-    let rotated = db.rotate_token(plain, draft(&[Scope::Contribute]), ACTOR, noon());
+    let rotated = db.rotate_token(plain, draft(&[Scope::Contribute]), by(ACTOR));
     let last = rotated.await.unwrap();
     let acts = db.operator_log(LogFilter::newest(10)).await.unwrap();
     let shown: Vec<_> = acts
@@ -90,14 +90,12 @@ pub(super) async fn what_the_command_line_gives_is_in_the_operator_log(db: Share
 pub(super) async fn names_are_unique(db: SharedDatabase) {
     user(&db, "ann").await;
     let token = Token::generate().unwrap();
-    let again = db.create_user(user_draft("ANN", &token), "ANN", noon());
+    let again = db.create_user(user_draft("ANN", &token), by("ANN"));
     let again = again.await;
     assert!(matches!(again, Err(DbError::NameTaken(_))), "{again:?}");
     assert!(db.principal(&token.hash()).await.unwrap().is_none());
     run(&db, "a", params()).await;
-    let again = db
-        .create_run(run_draft("a", params()), "test", noon())
-        .await;
+    let again = db.create_run(run_draft("a", params()), by("test")).await;
     assert!(matches!(again, Err(DbError::NameTaken(_))), "{again:?}");
 }
 
@@ -111,7 +109,7 @@ pub(super) async fn a_failed_operation_leaves_its_neighbours_alone(db: SharedDat
             format!("user{place}")
         };
         let (db, draft) = (db.clone(), user_draft(&name, token));
-        tokio::spawn(async move { db.create_user(draft, "test", noon()).await })
+        tokio::spawn(async move { db.create_user(draft, by("test")).await })
     });
     let creations: Vec<_> = creations.collect();
     for (place, creation) in creations.into_iter().enumerate() {
@@ -124,11 +122,11 @@ pub(super) async fn a_failed_operation_leaves_its_neighbours_alone(db: SharedDat
 
 pub(super) async fn a_user_has_another_name(db: SharedDatabase) {
     let token = Token::generate().unwrap();
-    let id = db.create_user(user_draft("Ann", &token), "Ann", noon());
+    let id = db.create_user(user_draft("Ann", &token), by("Ann"));
     let id = id.await.unwrap();
     user(&db, "bob").await;
     let rename = async |to: &str| {
-        db.change_user("ann", UserChange::name(to), "command line", noon())
+        db.change_user("ann", UserChange::name(to), by("command line"))
             .await
     };
     let taken = rename("BOB").await;
@@ -159,24 +157,24 @@ pub(super) async fn of_a_deleted_user_the_number_stays(db: SharedDatabase) {
         token: draft,
         block: None,
     };
-    let id = db.create_user(draft, "command line", noon()).await.unwrap();
+    let id = db.create_user(draft, by("command line")).await.unwrap();
     user(&db, "bob").await;
     let block = async |name: &str| {
-        let blocked = db.change_user(name, UserChange::standing(Standing::Blocked), "ann", noon());
+        let blocked = db.change_user(name, UserChange::standing(Standing::Blocked), by("ann"));
         blocked.await.unwrap();
     };
     block("bob").await;
-    db.change_user("ann", UserChange::name("anna"), "command line", noon())
+    db.change_user("ann", UserChange::name("anna"), by("command line"))
         .await
         .unwrap();
     // Another takes the name that is free now, and keeps what is in the log of that one.
     user(&db, "ann").await;
     block("ann").await;
-    let own = db.delete_user("anna", "anna", noon()).await;
+    let own = db.delete_user("anna", by("anna")).await;
     assert!(matches!(own, Err(DbError::Conflict(_))), "{own:?}");
-    assert_eq!(db.delete_user("anna", "bob", noon()).await.unwrap(), id);
+    assert_eq!(db.delete_user("anna", by("bob")).await.unwrap(), id);
     assert!(db.principal(&token.hash()).await.unwrap().is_none());
-    let again = db.delete_user("anna", "bob", noon()).await;
+    let again = db.delete_user("anna", by("bob")).await;
     assert!(matches!(again, Err(DbError::NotFound(_))), "{again:?}");
     let number = format!("deleted-{id}");
     let tokens = db.tokens(&number).await.unwrap();

@@ -6,12 +6,12 @@ use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::rating::AnchorElo;
 use rookery_coordinator::db::{
-    AnchorDraft, Checked, EloOrder, LogFilter, MatchDraft, NetworkDraft, SharedDatabase,
+    AnchorDraft, Checked, LogFilter, MatchDraft, NetworkDraft, SharedDatabase,
 };
 
 use super::{chances, name, network, request, run, user};
 use crate::support::app::params;
-use crate::support::noon;
+use crate::support::{by, noon};
 
 /// An anchor that is submitted as this one, with this Elo.
 async fn anchor(db: &SharedDatabase, user: UserId, number: u8, elo: Option<f64>) {
@@ -46,12 +46,10 @@ pub(super) async fn anchors_have_an_elo_or_none(db: SharedDatabase) {
     let (_, begun) = db.begin_fit(&name("a")).await.unwrap();
     assert_eq!(begun, basis);
     let set = async |number, elo: Option<f64>| {
-        let order = EloOrder {
-            number: NetworkNumber(number),
-            elo: elo.map(|elo| AnchorElo::new(elo).unwrap()),
-            actor: "ops".to_owned(),
-        };
-        let set = db.set_anchor_elo(&name("a"), order, noon()).await;
+        let elo = elo.map(|elo| AnchorElo::new(elo).unwrap());
+        let set = db
+            .set_anchor_elo(&name("a"), NetworkNumber(number), elo, by("ops"))
+            .await;
         set.map_err(|error| error.to_string())
     };
     set(1, Some(1100.0)).await.unwrap();
@@ -104,7 +102,7 @@ async fn open(db: &SharedDatabase, opponent: u32) {
         pairs: 1,
         seed: Seed(1),
     };
-    db.open_match(draft, "ops", noon()).await.unwrap();
+    db.open_match(draft, by("ops")).await.unwrap();
 }
 
 /// What a worker is given that plays programs, or does not.

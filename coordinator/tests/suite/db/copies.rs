@@ -17,7 +17,7 @@ use super::{user, user_draft};
 use crate::support::app::run;
 use crate::support::database::TestDatabase;
 use crate::support::matches::contested;
-use crate::support::noon;
+use crate::support::{by, noon};
 
 /// How long a test waits for a ledger that something is about to close.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
@@ -266,7 +266,7 @@ async fn a_ledger_knows_where_it_goes_on_and_its_copy_does_not() {
         db.close().await;
     }
     let db = first.open().await;
-    let reopen = async || db.reopen("test", noon()).await.unwrap();
+    let reopen = async || db.reopen(by("test")).await.unwrap();
     assert_eq!(reopen().await, Some(moved()));
     assert_eq!(reopen().await, None);
     assert_eq!(db.moved().await.unwrap(), None);
@@ -336,7 +336,7 @@ async fn a_ledger_in_use_is_not_copied_and_one_that_is_copied_not_used() {
     drop(alone);
     let db = database.open().await;
     let draft = user_draft("ann", &Token::generate().unwrap());
-    db.create_user(draft, "ann", noon()).await.unwrap();
+    db.create_user(draft, by("ann")).await.unwrap();
     db.close().await;
 }
 

@@ -9,8 +9,8 @@ use rookery_coordinator::tokens::Token;
 use sqlx::Connection as _;
 
 use super::{user, user_draft};
+use crate::support::by;
 use crate::support::database::TestDatabase;
-use crate::support::noon;
 
 #[tokio::test]
 async fn a_ledger_of_a_newer_program_is_left_alone() {
@@ -50,7 +50,7 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
     let db = database.open().await;
     let ann = user(&db, "ann").await;
     let renamed = db
-        .change_user("ann", UserChange::name("bea"), "operator", noon())
+        .change_user("ann", UserChange::name("bea"), by("operator"))
         .await;
     renamed.unwrap();
     db.close().await;
@@ -73,7 +73,7 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
     connection.close().await.unwrap();
     let db = database.open().await;
     // By the number that the step has read out of the sentence, the name of before is forgotten, too.
-    db.delete_user("bea", "operator", noon()).await.unwrap();
+    db.delete_user("bea", by("operator")).await.unwrap();
     let log = db.operator_log(LogFilter::newest(100)).await.unwrap();
     let deleted = format!("deleted-{}", ann.0);
     let renaming = log.iter().find(|act| act.action == "rename-user").unwrap();
@@ -95,7 +95,7 @@ async fn every_ledger_has_an_identifier_of_its_own_and_keeps_it() {
 pub(super) async fn a_closed_store_says_so(db: SharedDatabase) {
     db.close().await;
     let closed = db
-        .create_user(user_draft("x", &Token::generate().unwrap()), "x", noon())
+        .create_user(user_draft("x", &Token::generate().unwrap()), by("x"))
         .await;
     assert!(matches!(closed, Err(DbError::Closed)), "{closed:?}");
     db.close().await;

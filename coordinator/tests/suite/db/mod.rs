@@ -29,8 +29,8 @@ mod runs;
 mod statements;
 mod together;
 
+use crate::support::by;
 use crate::support::database::TestDatabase;
-use crate::support::noon;
 
 macro_rules! suite {
     ($($subject:ident: { $($test:ident),* $(,)? })*) => {
@@ -111,7 +111,7 @@ fn user_draft(name: &str, token: &Token) -> UserDraft {
 
 async fn user(db: &SharedDatabase, name: &str) -> UserId {
     let token = Token::generate().unwrap();
-    db.create_user(user_draft(name, &token), name, noon())
+    db.create_user(user_draft(name, &token), by(name))
         .await
         .unwrap()
 }
@@ -126,7 +126,7 @@ fn run_draft(text: &str, params: RunParams) -> RunDraft {
 }
 
 async fn run(db: &SharedDatabase, text: &str, params: RunParams) {
-    let created = db.create_run(run_draft(text, params), "test", noon()).await;
+    let created = db.create_run(run_draft(text, params), by("test")).await;
     created.unwrap();
 }
 

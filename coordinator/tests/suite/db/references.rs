@@ -15,7 +15,7 @@ use crate::support::app::params;
 use crate::support::audit_scenario::AuditScenario;
 use crate::support::database::TestDatabase;
 use crate::support::games::puzzle;
-use crate::support::noon;
+use crate::support::{by, noon};
 
 /// The most that a lease may take in the ledger.
 const MOST_BYTES: i64 = 2048;
@@ -28,7 +28,7 @@ async fn add_puzzles(db: &SharedDatabase, numbers: std::ops::Range<usize>) {
             .map(|number| puzzle(&format!("{number:032}")))
             .collect(),
     };
-    db.add_puzzles(set, "test", noon()).await.unwrap();
+    db.add_puzzles(set, by("test")).await.unwrap();
 }
 
 fn largest(puzzle_share: f32) -> RunParams {
@@ -92,7 +92,7 @@ async fn the_largest_job_of_each_kind_takes_two_kilobytes_and_is_found_as_it_was
         ..RunPatch::default()
     };
     let selfplay = change(largest(0.0));
-    db.patch_run(&name("a"), selfplay, "test", noon())
+    db.patch_run(&name("a"), selfplay, by("test"))
         .await
         .unwrap();
     jobs.push(take(&db, ann, 4, 0.9, "").await);
@@ -110,7 +110,7 @@ async fn the_largest_job_of_each_kind_takes_two_kilobytes_and_is_found_as_it_was
     other.puzzle.search.visits += 1;
     other.matches.search.visits += 1;
     other.selfplay.book_share = 0.25;
-    db.patch_run(&name("a"), change(other), "test", noon())
+    db.patch_run(&name("a"), change(other), by("test"))
         .await
         .unwrap();
     add_puzzles(&db, 0..3000).await;

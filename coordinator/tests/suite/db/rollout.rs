@@ -6,12 +6,14 @@ use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::{ContentHash, JobId, NetworkNumber, Seed, UserId};
 use rookery_common::protocol::jobs::{Job, Work, WorkKind};
 use rookery_common::rating::gate::GateRule;
-use rookery_coordinator::db::{Chances, MatchDraft, PuzzleSetDraft, Rollback, SharedDatabase};
+use rookery_coordinator::db::{
+    Actor, Chances, MatchDraft, PuzzleSetDraft, Rollback, SharedDatabase,
+};
 
 use super::{chances, name, network, request, run, user};
 use crate::support::app::params;
 use crate::support::games::puzzle;
-use crate::support::noon;
+use crate::support::{by, noon};
 
 /// A fleet that is told of a network in forty seconds, and those of it that ask.
 const FLEET: u64 = 2_000;
@@ -124,7 +126,9 @@ pub(super) async fn matches_name_a_new_best_at_once(db: SharedDatabase) {
         pairs: 4,
         seed: Seed(1),
     };
-    db.open_match(draft, "test", after(3_600)).await.unwrap();
+    db.open_match(draft, Actor::new("test", after(3_600)))
+        .await
+        .unwrap();
     let job = lease(&db, (ann, 0), FLEET, 0.0, after(3_600)).await;
     assert_eq!(job.work.kind(), WorkKind::Match);
     assert_eq!(
@@ -139,10 +143,9 @@ pub(super) async fn a_demoted_best_stops_at_once(db: SharedDatabase) {
         from: NetworkNumber(2),
         to: NetworkNumber(1),
         reason: "which is stronger".to_owned(),
-        actor: "test".to_owned(),
     };
     let run = name("a");
-    let rolled = db.roll_back(&run, rollback, after(3_620));
+    let rolled = db.roll_back(&run, rollback, Actor::new("test", after(3_620)));
     assert_eq!(rolled.await.unwrap().len(), 1);
     // The second one is best again, and few were told of it when it was promoted.
     let told = given(&db, ann, FLEET, 1, 3_620).await;
@@ -163,7 +166,7 @@ pub(super) async fn a_new_best_begins_with_puzzles_whoever_is_told_first(db: Sha
         name: "set".to_owned(),
         puzzles: vec![puzzle("one")],
     };
-    db.add_puzzles(set, "console", noon()).await.unwrap();
+    db.add_puzzles(set, by("console")).await.unwrap();
     let first = lease(&db, (ann, 0), FLEET, 0.9, noon()).await;
     assert_eq!(first.work.kind(), WorkKind::Puzzles);
     let second = db.submit_network(network("a", ann, 1), after(3_600));

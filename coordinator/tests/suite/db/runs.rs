@@ -7,14 +7,14 @@ use rookery_common::protocol::people::Change;
 use rookery_common::protocol::runs::{RunPatch, RunStatus};
 use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::db::{
-    CANDIDATES, Checked, DbError, LogFilter, MatchFilter, Rejection, SharedDatabase,
+    Actor, CANDIDATES, Checked, DbError, LogFilter, MatchFilter, SharedDatabase,
 };
 use sqlx::{AnyConnection, Connection as _};
 
 use super::{name, network, run, run_draft, user};
 use crate::support::app::params;
 use crate::support::database::TestDatabase;
-use crate::support::noon;
+use crate::support::{by, noon};
 
 pub(super) async fn runs_are_created_and_changed(db: SharedDatabase) {
     run(&db, "a", params()).await;
@@ -28,10 +28,7 @@ pub(super) async fn runs_are_created_and_changed(db: SharedDatabase) {
         status: Some(RunStatus::Paused),
         ..RunPatch::default()
     };
-    let patched = db
-        .patch_run(&name("a"), patch, "test", noon())
-        .await
-        .unwrap();
+    let patched = db.patch_run(&name("a"), patch, by("test")).await.unwrap();
     assert_eq!(
         (patched.status, patched.description.as_str()),
         (RunStatus::Paused, "d")
@@ -94,12 +91,7 @@ pub(super) async fn only_so_many_candidates_wait(db: SharedDatabase) {
         let room = db.must_have_room(&name("a"), &hash).await;
         assert_eq!(room.is_ok(), fits, "{room:?}");
     }
-    let rejection = Rejection {
-        number: NetworkNumber(1),
-        reason: "nobody wants it".to_owned(),
-        actor: "test".to_owned(),
-    };
-    db.reject_network(&name("a"), rejection, noon())
+    db.reject_network(&name("a"), NetworkNumber(1), "nobody wants it", by("test"))
         .await
         .unwrap();
     let taken = submit(last + 1).await.unwrap();
@@ -122,11 +114,13 @@ pub(super) async fn the_log_says_what_changed(db: SharedDatabase) {
         params: Some(second),
         ..RunPatch::default()
     };
-    db.patch_run(&name("a"), patch.clone(), "ann", noon())
+    db.patch_run(&name("a"), patch.clone(), by("ann"))
         .await
         .unwrap();
     let later = noon() + SignedDuration::from_secs(60);
-    db.patch_run(&name("a"), patch, "bob", later).await.unwrap();
+    db.patch_run(&name("a"), patch, Actor::new("bob", later))
+        .await
+        .unwrap();
     let log = db.operator_log(LogFilter::newest(10)).await.unwrap();
     let changed: Vec<String> = log[1].changes.iter().map(Change::to_string).collect();
     let expected = [
@@ -232,7 +226,7 @@ async fn what_earlier_versions_logged_is_shown_as_changes() {
 pub(super) async fn an_archived_run_is_kept_and_a_deleted_one_is_not(db: SharedDatabase) {
     let ann = user(&db, "ann").await;
     let reserved = run_draft("deleted-7", params());
-    let reserved = db.create_run(reserved, "test", noon()).await;
+    let reserved = db.create_run(reserved, by("test")).await;
     assert!(
         matches!(reserved, Err(DbError::Conflict(_))),
         "{reserved:?}"
@@ -255,9 +249,9 @@ pub(super) async fn an_archived_run_is_kept_and_a_deleted_one_is_not(db: SharedD
             status,
             ..RunPatch::default()
         };
-        db.patch_run(&name("a"), patch, "test", noon()).await
+        db.patch_run(&name("a"), patch, by("test")).await
     };
-    let delete = async || db.delete_run(&name("a"), "test", noon()).await;
+    let delete = async || db.delete_run(&name("a"), by("test")).await;
     let early = delete().await;
     assert!(matches!(early, Err(DbError::Conflict(_))), "{early:?}");
     let archived = patch(true, None).await.unwrap();
@@ -267,7 +261,7 @@ pub(super) async fn an_archived_run_is_kept_and_a_deleted_one_is_not(db: SharedD
         status: Some(RunStatus::Open),
         ..RunPatch::default()
     };
-    let open = db.patch_run(&name("a"), open, "test", noon()).await;
+    let open = db.patch_run(&name("a"), open, by("test")).await;
     assert!(matches!(open, Err(DbError::Conflict(_))), "{open:?}");
     let back = patch(false, Some(RunStatus::Open)).await.unwrap();
     assert_eq!((back.status, back.archived_at), (RunStatus::Open, None));

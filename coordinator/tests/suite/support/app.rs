@@ -21,7 +21,7 @@ use rookery_coordinator::app::App;
 use rookery_coordinator::blobs::{BlobStore, SharedBlobs};
 use rookery_coordinator::clock::{Clock as _, ManualClock};
 use rookery_coordinator::config::{AccessConfig, Registration};
-use rookery_coordinator::db::{RunDraft, TokenDraft, UserDraft};
+use rookery_coordinator::db::{Actor, RunDraft, TokenDraft, UserDraft};
 use rookery_coordinator::tokens::Token;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ use super::database::TestDatabase;
 use super::files::Files;
 use super::games::EITHER_MATES;
 use super::networks::network_file;
-use super::noon;
+use super::{by, noon};
 
 /// Longest body that a test reads.
 const BODY_BYTES: usize = 64 << 20;
@@ -127,7 +127,7 @@ impl TestApp {
         let app = App::new(db, blobs, clock.clone(), book, doors);
         let created = app
             .db
-            .create_run(draft("main", params), "test", clock.now());
+            .create_run(draft("main", params), Actor::new("test", clock.now()));
         created.await.unwrap();
         Self {
             alice: user(&app, "alice", &[Scope::Contribute]).await,
@@ -194,7 +194,7 @@ impl TestApp {
     /// Creates one more run of the tests' parameters.
     pub(crate) async fn create_run(&self, name: &str) {
         let draft = draft(name, params());
-        let created = self.app.db.create_run(draft, "test", noon());
+        let created = self.app.db.create_run(draft, by("test"));
         created.await.unwrap();
     }
 
@@ -305,7 +305,7 @@ pub(crate) async fn user(app: &App, name: &str, scopes: &[Scope]) -> String {
         token: draft,
         block: None,
     };
-    let created = app.db.create_user(user, name, app.clock.now());
+    let created = app.db.create_user(user, Actor::new(name, app.clock.now()));
     created.await.unwrap();
     token.reveal().to_owned()
 }

@@ -18,9 +18,9 @@ use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting};
 use rookery_coordinator::trust::rate::PROBATION;
 
 use super::app::{TestApp, parse, user};
+use super::by;
 use super::games::Found::Same;
 use super::games::{Found, audit, chunk, selfplay};
-use super::noon;
 
 /// Seconds that are more than an audit is kept from volunteers.
 pub(crate) const PATIENCE: i64 = 30;
@@ -99,7 +99,7 @@ impl AuditScenario {
         let scenario = Self::new().await;
         let db = &scenario.app.app.db;
         let tokens = db.tokens("auditor").await.unwrap();
-        let revoked = db.revoke_token(tokens[0].id, "test", noon());
+        let revoked = db.revoke_token(tokens[0].id, by("test"));
         revoked.await.unwrap();
         scenario
             .come(&[&scenario.app.bob, &scenario.carol, &scenario.dave])

@@ -13,8 +13,14 @@ pub(crate) mod s3;
 pub(crate) mod selfplay;
 
 use jiff::Timestamp;
+use rookery_coordinator::db::Actor;
 
 /// When the tests begin.
 pub(crate) fn noon() -> Timestamp {
     Timestamp::from_second(1_750_000_000).unwrap()
+}
+
+/// Somebody who does something at noon.
+pub(crate) fn by(name: &str) -> Actor {
+    Actor::new(name, noon())
 }

@@ -3,7 +3,7 @@
 use axum::http::{Method, StatusCode};
 use rookery_common::ids::{NetworkNumber, Seed};
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::db::MatchDraft;
+use rookery_coordinator::db::{Actor, MatchDraft};
 
 use super::assert_pages_say;
 use crate::support::app::{TestApp, run};
@@ -56,7 +56,10 @@ async fn a_gate_is_on_the_overview_whatever_matches_were_opened_since() {
             pairs: 1,
             seed: Seed(seed),
         };
-        let opened = app.app.db.open_match(draft, "ops", app.clock.now());
+        let opened = app
+            .app
+            .db
+            .open_match(draft, Actor::new("ops", app.clock.now()));
         opened.await.unwrap();
     }
     let tested = "<a href=\"/matches/1\">Network #1 is being tested</a>";
