@@ -4,7 +4,7 @@ use rookery_common::ids::NetworkNumber;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::people::{Change, OperatorAct};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sqlx::AnyConnection;
 use sqlx_macros::FromRow;
 
@@ -37,12 +37,8 @@ impl Ledger {
             }
             query.push(" ORDER BY id DESC LIMIT ");
             query.bind(i64::from(filter.limit))?;
-            let rows: Vec<Row> = query.fetch_all(&mut *conn).await?;
-            let mut acts = Vec::with_capacity(rows.len());
-            for row in rows {
-                acts.push(row.into_act(conn).await?);
-            }
-            Ok(acts)
+            let rows: Vec<Row> = query.fetch_all(conn).await?;
+            rows.into_iter().map(Row::into_act).collect()
         })
     }
 }
@@ -215,8 +211,8 @@ struct Row {
 
 impl Row {
     /// The entry as people read it.
-    async fn into_act(self, conn: &mut AnyConnection) -> Result<OperatorAct> {
-        let changes = self.changes(conn).await?;
+    fn into_act(self) -> Result<OperatorAct> {
+        let changes = self.changes()?;
         let detail = match &changes {
             None => self.detail,
             Some(changes) if changes.is_empty() => "nothing is other than before".to_owned(),
@@ -236,61 +232,19 @@ impl Row {
         })
     }
 
-    /// What is other than before, if the entry is of that kind. A run begins with the default parameters.
-    async fn changes(&self, conn: &mut AnyConnection) -> Result<Option<Vec<Change>>> {
-        let creates = self.action == Action::CreateRun.name();
-        if !creates && self.action != Action::ChangeRun.name() {
-            return Ok(None);
+    /// What is other than before, if the entry tells that. A run begins with the default parameters.
+    fn changes(&self) -> Result<Option<Vec<Change>>> {
+        if self.action == Action::CreateRun.name() {
+            let before = as_value(&RunParams::default())?;
+            let after = serde_json::from_str(&self.detail).ok();
+            return Ok(after.map(|after| changes::between(&before, &after)));
         }
-        if let Ok(Changes { changes }) = serde_json::from_str(&self.detail) {
-            return Ok(Some(changes));
-        }
-        let Ok(after) = serde_json::from_str::<Value>(&self.detail) else {
-            return Ok(None);
+        let known: Option<Changes> = match self.action == Action::ChangeRun.name() {
+            true => serde_json::from_str(&self.detail).ok(),
+            false => None,
         };
-        if creates {
-            return Ok(Some(changes::between(&defaults()?, &after)));
-        }
-        let before = self.state_before(conn, &after).await?;
-        Ok(Some(changes::between(&before, &after)))
+        Ok(known.map(|known| known.changes))
     }
-
-    /// What a run's entries were before an entry that earlier versions wrote: with all that was ordered, whole.
-    async fn state_before(&self, conn: &mut AnyConnection, after: &Value) -> Result<Value> {
-        let earlier: Vec<(String, String)> = sqlx::query_as(
-            "SELECT action, detail FROM operator_log WHERE subject = $1 AND id < $2
-               AND action IN ('create-run', 'change-run') ORDER BY id DESC",
-        )
-        .bind(&self.subject)
-        .bind(self.id)
-        .fetch_all(conn)
-        .await?;
-        let states: Vec<Value> = earlier
-            .iter()
-            .filter_map(|(action, detail)| {
-                let state: Value = serde_json::from_str(detail).ok()?;
-                Some(match action == Action::CreateRun.name() {
-                    true => json!({"params": state, "status": "open", "versions": {}}),
-                    false => state,
-                })
-            })
-            .collect();
-        let ordered = after.as_object().into_iter().flatten();
-        let before = ordered
-            .filter(|(_, value)| !value.is_null())
-            .filter_map(|(name, _)| {
-                let known = states.iter().find_map(|state| {
-                    let value = state.get(name)?;
-                    (!value.is_null()).then(|| value.clone())
-                });
-                Some((name.clone(), known?))
-            });
-        Ok(Value::Object(before.collect()))
-    }
-}
-
-fn defaults() -> Result<Value> {
-    as_value(&RunParams::default())
 }
 
 /// A value as its JSON text has it: straight, a number of 32 bits would get digits that nobody wrote.

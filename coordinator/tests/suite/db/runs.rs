@@ -9,11 +9,9 @@ use rookery_coordinator::blobs::BlobKind;
 use rookery_coordinator::db::{
     Actor, CANDIDATES, Checked, DbError, LogFilter, MatchFilter, SharedDatabase,
 };
-use sqlx::{AnyConnection, Connection as _};
 
 use super::{name, network, run, run_draft, user};
 use crate::support::app::params;
-use crate::support::database::TestDatabase;
 use crate::support::{by, noon};
 
 pub(super) async fn runs_are_created_and_changed(db: SharedDatabase) {
@@ -178,49 +176,6 @@ pub(super) async fn the_log_says_what_changed(db: SharedDatabase) {
         .await,
         ["bob"]
     );
-}
-
-/// Earlier versions wrote all parameters of each change, and of a new run.
-#[tokio::test]
-async fn what_earlier_versions_logged_is_shown_as_changes() {
-    let database = TestDatabase::new().await;
-    let db = database.open().await;
-    let mut connection = AnyConnection::connect(database.url()).await.unwrap();
-    let (mut before, mut after) = (params(), params());
-    before.selfplay.search.visits = 77;
-    after.selfplay.search.visits = 99;
-    let patch = |params, status| {
-        let patch = RunPatch {
-            params,
-            status,
-            ..RunPatch::default()
-        };
-        ("change-run", serde_json::to_string(&patch).unwrap())
-    };
-    for (action, detail) in [
-        ("create-run", serde_json::to_string(&before).unwrap()),
-        patch(None, Some(RunStatus::Paused)),
-        patch(Some(after), None),
-        patch(None, Some(RunStatus::Open)),
-    ] {
-        sqlx::query(
-            "INSERT INTO operator_log (at, actor, action, subject, detail) VALUES (0, 'ann', $1, 'a', $2)",
-        )
-        .bind(action)
-        .bind(detail)
-        .execute(&mut connection)
-        .await
-        .unwrap();
-    }
-    connection.close().await.unwrap();
-    let log = db.operator_log(LogFilter::newest(10)).await.unwrap();
-    let details: Vec<_> = log[..3].iter().map(|act| &*act.detail).collect();
-    let expected = [
-        "status: paused → open",
-        "params.selfplay.search.visits: 77 → 99",
-        "status: open → paused",
-    ];
-    assert_eq!(details, expected);
 }
 
 pub(super) async fn an_archived_run_is_kept_and_a_deleted_one_is_not(db: SharedDatabase) {
