@@ -5,19 +5,13 @@
 #[error("{0:?} is none of its names")]
 pub struct UnknownName(pub String);
 
-/// Gives an enum `ALL`, `name`, `from_name` and `FromStr`. A variant that is left out does not compile. The names
-/// are those in the enum's JSON, if it has any.
+/// An enum whose variants have names: with `ALL`, `name`, `from_name` and `FromStr`. The names are those in the enum's
+/// JSON, if it has any.
 ///
 /// ```
-/// #[derive(Debug, Clone, Copy, PartialEq)]
-/// enum Light {
-///     On,
-///     Off,
-/// }
-///
 /// rookery_common::names! {
-///     /// The name of the state.
-///     Light { On = "on", Off = "off" }
+///     #[derive(Debug, Clone, Copy, PartialEq)]
+///     enum Light { On = "on", Off = "off" }
 /// }
 ///
 /// assert_eq!(Light::On.name(), "on");
@@ -26,12 +20,19 @@ pub struct UnknownName(pub String);
 /// ```
 #[macro_export]
 macro_rules! names {
-    ($(#[$doc:meta])* $type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
+    ($(#[$meta:meta])* $vis:vis enum $type:ident {
+        $($(#[$variant_meta:meta])* $variant:ident = $name:literal),+ $(,)?
+    }) => {
+        $(#[$meta])*
+        $vis enum $type {
+            $($(#[$variant_meta])* $variant),+
+        }
+
         impl $type {
             /// All of them, in the order in which they are declared.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
-            $(#[$doc])*
+            /// The name in the API, in the ledger, on command lines and in specifications.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name),+

@@ -121,20 +121,14 @@ fn total_variation(a: &[f32], b: &[f32]) -> f64 {
     differences.sum::<f64>() / 2.0
 }
 
-/// What an auditor's searches say of a contributor's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Finding {
-    /// They can be of the same network.
-    Agrees,
-    /// They are not.
-    Differs,
-}
-
 names! {
-    /// The name used in the API and the ledger.
-    Finding {
+    /// What an auditor's searches say of a contributor's.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Finding {
+        /// They can be of the same network.
         Agrees = "agrees",
+        /// They are not.
         Differs = "differs",
     }
 }

@@ -6,23 +6,16 @@ use utoipa::ToSchema;
 
 use crate::names::names;
 
-/// A finished game's result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum GameResult {
-    /// White won.
-    WhiteWins,
-    /// Black won.
-    BlackWins,
-    /// A draw.
-    Draw,
-}
-
 names! {
-    /// The name used in the API and the ledger.
-    GameResult {
+    /// A finished game's result.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum GameResult {
+        /// White won.
         WhiteWins = "white-wins",
+        /// Black won.
         BlackWins = "black-wins",
+        /// A draw.
         Draw = "draw",
     }
 }
@@ -55,38 +48,26 @@ impl GameResult {
     }
 }
 
-/// Why a game ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Termination {
-    /// The side to move is mated.
-    Checkmate,
-    /// The side to move has no legal move and is not in check.
-    Stalemate,
-    /// The position occurred for the third time.
-    Threefold,
-    /// One hundred plies without capture or pawn move.
-    FiftyMove,
-    /// Neither side can mate.
-    InsufficientMaterial,
-    /// The loser gave up.
-    Resignation,
-    /// A tablebase or another judge ended the game.
-    Adjudication,
-    /// The job's ply limit was reached: a draw.
-    PlyLimit,
-}
-
 names! {
-    /// The name used in the API and the ledger.
-    Termination {
+    /// Why a game ended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Termination {
+        /// The side to move is mated.
         Checkmate = "checkmate",
+        /// The side to move has no legal move and is not in check.
         Stalemate = "stalemate",
+        /// The position occurred for the third time.
         Threefold = "threefold",
+        /// One hundred plies without capture or pawn move.
         FiftyMove = "fifty-move",
+        /// Neither side can mate.
         InsufficientMaterial = "insufficient-material",
+        /// The loser gave up.
         Resignation = "resignation",
+        /// A tablebase or another judge ended the game.
         Adjudication = "adjudication",
+        /// The job's ply limit was reached: a draw.
         PlyLimit = "ply-limit",
     }
 }

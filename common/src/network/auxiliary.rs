@@ -5,38 +5,26 @@ use utoipa::ToSchema;
 
 use crate::names::names;
 
-/// A head beside policy and value. Evaluation does not compute it, other programs' formats do not hold
-/// it.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum AuxiliaryHead {
-    /// How many plies the game still lasts (Lc0's moves left head learns the same).
-    MovesLeft,
-    /// What the search expects over the next few plies, as win, draw and loss: the outcome of the near
-    /// future, which says more of a move than that of the game (KataGo's short-term value; Wu 2020).
-    ShortValue,
-    /// How the opponent will answer the move that is played, as a policy (KataGo's auxiliary policy
-    /// target; Wu 2019, section 3.4).
-    OpponentReply,
-    /// What stands on each square [`FUTURE_PLIES`](Self::FUTURE_PLIES) later, or at the end if that is nearer
-    /// (KataGo's future positions).
-    FutureBoard,
-    /// What stands on each square at the game's end (KataGo's ownership; Wu 2019, section 4.1).
-    FinalBoard,
-    /// The policy target with a temperature of 4 (KataGo's auxiliary soft policy target).
-    SoftPolicy,
-}
-
 names! {
-    /// The name in specifications, on command lines, and of the tensors.
-    AuxiliaryHead {
+    /// A head beside policy and value. Evaluation does not compute it, other programs' formats do not hold
+    /// it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum AuxiliaryHead {
+        /// How many plies the game still lasts (Lc0's moves left head learns the same).
         MovesLeft = "moves-left",
+        /// What the search expects over the next few plies, as win, draw and loss: the outcome of the near
+        /// future, which says more of a move than that of the game (KataGo's short-term value; Wu 2020).
         ShortValue = "short-value",
+        /// How the opponent will answer the move that is played, as a policy (KataGo's auxiliary policy
+        /// target; Wu 2019, section 3.4).
         OpponentReply = "opponent-reply",
+        /// What stands on each square [`FUTURE_PLIES`](Self::FUTURE_PLIES) later, or at the end if that is nearer
+        /// (KataGo's future positions).
         FutureBoard = "future-board",
+        /// What stands on each square at the game's end (KataGo's ownership; Wu 2019, section 4.1).
         FinalBoard = "final-board",
+        /// The policy target with a temperature of 4 (KataGo's auxiliary soft policy target).
         SoftPolicy = "soft-policy",
     }
 }

@@ -15,41 +15,28 @@ use crate::params::{MatchParams, PuzzleParams, SelfPlayParams};
 use crate::puzzle::Puzzle;
 use crate::signing::{RunKey, Signature};
 
-/// Where evaluations are computed; tolerances of audits follow from it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Backend {
-    /// CPU, 32-bit numbers.
-    CpuF32,
-    /// CPU, bfloat16.
-    CpuBf16,
-    /// CUDA, 32-bit numbers.
-    CudaF32,
-    /// CUDA, 16-bit numbers.
-    CudaF16,
-    /// CUDA, bfloat16.
-    CudaBf16,
-    /// Any GPU by Vulkan, Metal or DirectX 12, 32-bit numbers.
-    GpuF32,
-    /// Any GPU by Vulkan, Metal or DirectX 12, 16-bit numbers with sums of 32 bits.
-    GpuF16,
-    /// Apple's Metal by libtorch.
-    Mps,
-    /// No network: a uniform evaluator, for tests of the coordinator.
-    Uniform,
-}
-
 names! {
-    /// The name used in the API and in chunks.
-    Backend {
+    /// Where evaluations are computed; tolerances of audits follow from it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Backend {
+        /// CPU, 32-bit numbers.
         CpuF32 = "cpu-f32",
+        /// CPU, bfloat16.
         CpuBf16 = "cpu-bf16",
+        /// CUDA, 32-bit numbers.
         CudaF32 = "cuda-f32",
+        /// CUDA, 16-bit numbers.
         CudaF16 = "cuda-f16",
+        /// CUDA, bfloat16.
         CudaBf16 = "cuda-bf16",
+        /// Any GPU by Vulkan, Metal or DirectX 12, 32-bit numbers.
         GpuF32 = "gpu-f32",
+        /// Any GPU by Vulkan, Metal or DirectX 12, 16-bit numbers with sums of 32 bits.
         GpuF16 = "gpu-f16",
+        /// Apple's Metal by libtorch.
         Mps = "mps",
+        /// No network: a uniform evaluator, for tests of the coordinator.
         Uniform = "uniform",
     }
 }
@@ -287,26 +274,18 @@ impl Work {
     }
 }
 
-/// The kind of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum WorkKind {
-    /// Self-play games.
-    SelfPlay,
-    /// Puzzle games.
-    Puzzles,
-    /// Match games.
-    Match,
-    /// Searches made again.
-    Audit,
-}
-
 names! {
-    /// The name used in the API and the ledger.
-    WorkKind {
+    /// The kind of a job.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum WorkKind {
+        /// Self-play games.
         SelfPlay = "self-play",
+        /// Puzzle games.
         Puzzles = "puzzles",
+        /// Match games.
         Match = "match",
+        /// Searches made again.
         Audit = "audit",
     }
 }

@@ -11,41 +11,30 @@ use crate::names::names;
 use crate::rating::gate::GateRule;
 use crate::rating::pentanomial::Tally;
 
-/// Why a match is played.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MatchPurpose {
-    /// It decides whether a candidate replaces best.
-    Gate,
-    /// It only adds to the ratings.
-    Rating,
+names! {
+    /// Why a match is played.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum MatchPurpose {
+        /// It decides whether a candidate replaces best.
+        Gate = "gate",
+        /// It only adds to the ratings.
+        Rating = "rating",
+    }
 }
 
 names! {
-    /// The name used in the API and the ledger.
-    MatchPurpose { Gate = "gate", Rating = "rating" }
-}
-
-/// Where a match stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum MatchStatus {
-    /// Games are being played.
-    Open,
-    /// The candidate won: it became best.
-    Promoted,
-    /// The candidate did not win.
-    Rejected,
-    /// It ended without a verdict.
-    Finished,
-}
-
-names! {
-    /// The name used in the API and the ledger.
-    MatchStatus {
+    /// Where a match stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum MatchStatus {
+        /// Games are being played.
         Open = "open",
+        /// The candidate won: it became best.
         Promoted = "promoted",
+        /// The candidate did not win.
         Rejected = "rejected",
+        /// It ended without a verdict.
         Finished = "finished",
     }
 }

@@ -108,20 +108,14 @@ pub struct NetworkExport {
     pub file: String,
 }
 
-/// A format of another program; `docs/formats.md` describes them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ExportFormat {
-    /// Lc0's `.pb.gz`.
-    Lc0,
-    /// An ONNX model.
-    Onnx,
-}
-
 names! {
-    /// The name used in the API and the ledger.
-    ExportFormat {
+    /// A format of another program; `docs/formats.md` describes them.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum ExportFormat {
+        /// Lc0's `.pb.gz`.
         Lc0 = "lc0",
+        /// An ONNX model.
         Onnx = "onnx",
     }
 }
@@ -156,32 +150,22 @@ pub struct ExportReceipt {
     pub duplicate: bool,
 }
 
-/// Where a network stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum NetworkStatus {
-    /// The run's first network.
-    Initial,
-    /// In its gate match.
-    Candidate,
-    /// It won its gate match, or needed none.
-    Promoted,
-    /// It did not win its gate match.
-    Rejected,
-    /// It was promoted, but later matches made it likely that an earlier network is stronger.
-    Demoted,
-    /// An operator brought it in to compare with: it plays rating matches and is never best.
-    Anchor,
-}
-
 names! {
-    /// The name used in the API and the ledger.
-    NetworkStatus {
+    /// Where a network stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum NetworkStatus {
+        /// The run's first network.
         Initial = "initial",
+        /// In its gate match.
         Candidate = "candidate",
+        /// It won its gate match, or needed none.
         Promoted = "promoted",
+        /// It did not win its gate match.
         Rejected = "rejected",
+        /// It was promoted, but later matches made it likely that an earlier network is stronger.
         Demoted = "demoted",
+        /// An operator brought it in to compare with: it plays rating matches and is never best.
         Anchor = "anchor",
     }
 }

@@ -9,26 +9,19 @@ use crate::names::names;
 
 pub use super::user_name::{NAME_CHARS, is_user_name, user_name};
 
-/// What a token may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scope {
-    /// Take jobs and upload chunks.
-    Contribute,
-    /// Read chunks, submit networks and metrics.
-    Train,
-    /// Change runs, matches and users.
-    Operate,
-    /// Decide audits alone: for a worker that the operator trusts.
-    Audit,
-}
-
 names! {
-    /// The name used in the API, on command lines and in the ledger.
-    Scope {
+    /// What a token may do.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    #[cfg_attr(feature = "command-line", derive(clap::ValueEnum))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Scope {
+        /// Take jobs and upload chunks.
         Contribute = "contribute",
+        /// Read chunks, submit networks and metrics.
         Train = "train",
+        /// Change runs, matches and users.
         Operate = "operate",
+        /// Decide audits alone: for a worker of your own, together with `contribute`.
         Audit = "audit",
     }
 }

@@ -11,20 +11,14 @@ use crate::names::names;
 use crate::params::RunParams;
 use crate::signing::RunKey;
 
-/// Whether a run hands out jobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RunStatus {
-    /// It does.
-    Open,
-    /// It does not; chunks of earlier jobs are still taken.
-    Paused,
-}
-
 names! {
-    /// The name used in the API and the ledger.
-    RunStatus {
+    /// Whether a run hands out jobs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum RunStatus {
+        /// It does.
         Open = "open",
+        /// It does not; chunks of earlier jobs are still taken.
         Paused = "paused",
     }
 }

@@ -19,25 +19,18 @@ pub const LINK_TEXT_CHARS: usize = 60;
 /// Most characters of a link's address.
 pub const LINK_URL_CHARS: usize = 500;
 
-/// Who may register.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[cfg_attr(feature = "command-line", derive(clap::ValueEnum))]
-#[serde(rename_all = "kebab-case")]
-pub enum Registration {
-    /// Anyone.
-    #[default]
-    Open,
-    /// People with an invitation of the operator.
-    Invitation,
-    /// No one: the operator creates users.
-    Closed,
-}
-
 names! {
-    /// The name used in the API and in configuration.
-    Registration {
+    /// Who may register.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+    #[cfg_attr(feature = "command-line", derive(clap::ValueEnum))]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Registration {
+        /// Anyone.
+        #[default]
         Open = "open",
+        /// People with an invitation of the operator.
         Invitation = "invitation",
+        /// No one: the operator creates users.
         Closed = "closed",
     }
 }

@@ -1,7 +1,7 @@
 //! `user …`: users and their tokens.
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use rookery_common::protocol::people::{NewToken, Scope};
 use rookery_common::protocol::trust::{TrustInfo, TrustLevel};
 use rookery_common::text::{plural, quantity};
@@ -88,7 +88,7 @@ pub struct CreateArgs {
     pub name: String,
     /// What the token may do; may be given several times.
     #[arg(long = "scope", value_name = "SCOPE", default_value = "contribute")]
-    pub scopes: Vec<ScopeArg>,
+    pub scopes: Vec<Scope>,
     /// A name for the token, usually that of the machine on which it will be used.
     #[arg(long, value_name = "NAME", default_value = "")]
     pub machine: String,
@@ -112,30 +112,6 @@ pub struct QuarantineArgs {
     /// The reason, which the user sees.
     #[arg(long, value_name = "TEXT")]
     pub reason: String,
-}
-
-/// What a token may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ScopeArg {
-    /// Take jobs and upload chunks.
-    Contribute,
-    /// Read chunks, submit networks and metrics.
-    Train,
-    /// Change runs, matches and users.
-    Operate,
-    /// Decide audits alone: for a worker of your own, together with `contribute`.
-    Audit,
-}
-
-impl From<ScopeArg> for Scope {
-    fn from(scope: ScopeArg) -> Self {
-        match scope {
-            ScopeArg::Contribute => Self::Contribute,
-            ScopeArg::Train => Self::Train,
-            ScopeArg::Operate => Self::Operate,
-            ScopeArg::Audit => Self::Audit,
-        }
-    }
 }
 
 /// Does what the command says.
@@ -308,7 +284,7 @@ fn draft(args: &CreateArgs) -> anyhow::Result<(Token, TokenDraft)> {
     check_machine(&args.machine).map_err(anyhow::Error::msg)?;
     let token = Token::generate()?;
     let mut scopes: Vec<Scope> = Vec::new();
-    for scope in args.scopes.iter().copied().map(Scope::from) {
+    for scope in args.scopes.iter().copied() {
         if !scopes.contains(&scope) {
             scopes.push(scope);
         }

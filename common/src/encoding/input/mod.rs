@@ -13,20 +13,22 @@ use utoipa::ToSchema;
 use crate::chess::GameHistory;
 use crate::names::names;
 
-/// Which planes a network sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum InputEncoding {
-    /// Lc0's classical input: 8 boards of 13 planes, 4 castling, colour, rule50, zeros, ones
-    /// (`INPUT_CLASSICAL_112_PLANE`).
-    #[serde(rename = "lc0-112")]
-    Lc0112,
-    /// AlphaZero's input (Silver et al., Science 2018, table S1): 8 boards of 14 planes, colour,
-    /// move count, 4 castling, no-progress count.
-    #[serde(rename = "az-119")]
-    Az119,
-    /// One board: 12 piece planes, 4 castling, en passant, rule50, side to move.
-    #[serde(rename = "classic-19")]
-    Classic19,
+names! {
+    /// Which planes a network sees.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    pub enum InputEncoding {
+        /// Lc0's classical input: 8 boards of 13 planes, 4 castling, colour, rule50, zeros, ones
+        /// (`INPUT_CLASSICAL_112_PLANE`).
+        #[serde(rename = "lc0-112")]
+        Lc0112 = "lc0-112",
+        /// AlphaZero's input (Silver et al., Science 2018, table S1): 8 boards of 14 planes, colour,
+        /// move count, 4 castling, no-progress count.
+        #[serde(rename = "az-119")]
+        Az119 = "az-119",
+        /// One board: 12 piece planes, 4 castling, en passant, rule50, side to move.
+        #[serde(rename = "classic-19")]
+        Classic19 = "classic-19",
+    }
 }
 
 /// One position as a network sees it, before it is unpacked on the device.
@@ -40,15 +42,6 @@ pub struct PackedInput {
 
 /// Boards that `lc0-112` and `az-119` show: the position and the seven before it.
 pub(super) const BOARDS: usize = 8;
-
-names! {
-    /// The name used in specifications and on command lines.
-    InputEncoding {
-        Lc0112 = "lc0-112",
-        Az119 = "az-119",
-        Classic19 = "classic-19",
-    }
-}
 
 impl InputEncoding {
     /// Binary planes, which come first.

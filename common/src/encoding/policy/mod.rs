@@ -19,18 +19,20 @@ mod tables;
 
 pub use tables::{flat_moves, lc0_moves};
 
-/// Which output stands for which move.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum PolicyEncoding {
-    /// AlphaZero's 73 planes of 64 origin squares, index `64 * plane + square`.
-    #[serde(rename = "az-73")]
-    Az73,
-    /// Every move that can occur in some position, in alphabetical order of its UCI text.
-    #[serde(rename = "flat-1968")]
-    Flat1968,
-    /// Lc0's move list.
-    #[serde(rename = "lc0-1858")]
-    Lc01858,
+names! {
+    /// Which output stands for which move.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+    pub enum PolicyEncoding {
+        /// AlphaZero's 73 planes of 64 origin squares, index `64 * plane + square`.
+        #[serde(rename = "az-73")]
+        Az73 = "az-73",
+        /// Every move that can occur in some position, in alphabetical order of its UCI text.
+        #[serde(rename = "flat-1968")]
+        Flat1968 = "flat-1968",
+        /// Lc0's move list.
+        #[serde(rename = "lc0-1858")]
+        Lc01858 = "lc0-1858",
+    }
 }
 
 /// A move as its mover sees it.
@@ -39,15 +41,6 @@ struct SeenMove {
     from: Square,
     to: Square,
     promotion: Option<Role>,
-}
-
-names! {
-    /// The name used in specifications and on command lines.
-    PolicyEncoding {
-        Az73 = "az-73",
-        Flat1968 = "flat-1968",
-        Lc01858 = "lc0-1858",
-    }
 }
 
 impl PolicyEncoding {

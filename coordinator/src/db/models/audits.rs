@@ -72,25 +72,17 @@ pub(crate) struct NewAudit {
     pub(crate) at: Timestamp,
 }
 
-/// Why a chunk is audited.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Cause {
-    /// It was drawn at random.
-    Sampled,
-    /// Another audit of the same contributor failed.
-    Scrutiny,
-    /// The contributor's games drift away from everybody else's.
-    Drift,
-    /// It came in while the contributor was in quarantine, and was cleared.
-    Cleared,
-}
-
 names! {
-    /// The text of the column.
-    Cause {
+    /// Why a chunk is audited.
+    #[derive(Debug, Clone, Copy)]
+    pub(crate) enum Cause {
+        /// It was drawn at random.
         Sampled = "sampled",
+        /// Another audit of the same contributor failed.
         Scrutiny = "scrutiny",
+        /// The contributor's games drift away from everybody else's.
         Drift = "drift",
+        /// It came in while the contributor was in quarantine, and was cleared.
         Cleared = "cleared",
     }
 }

@@ -1,6 +1,7 @@
 //! What operators did.
 
 use rookery_common::ids::NetworkNumber;
+use rookery_common::names;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::people::{Change, OperatorAct};
 use serde::{Deserialize, Serialize};
@@ -43,80 +44,42 @@ impl Ledger {
     }
 }
 
-/// What was done.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Action {
-    AddAnchor,
-    AddPuzzles,
-    AddRunKey,
-    AddToken,
-    AdoptStore,
-    Archive,
-    BlockUser,
-    BlockWorker,
-    ChangeRun,
-    ArchiveRun,
-    Clear,
-    CreateInvitation,
-    CreateRun,
-    CreateUser,
-    DeleteRun,
-    DeleteUser,
-    Hold,
-    LetGo,
-    OpenMatch,
-    Quarantine,
-    RejectNetwork,
-    RenameUser,
-    ReopenLedger,
-    RestoreRun,
-    RevokeInvitation,
-    RevokeToken,
-    RollBack,
-    RotateToken,
-    SetAnchor,
-    SweepStore,
-    UnblockUser,
-    UnblockWorker,
-}
-
-impl Action {
-    /// The name in the log, which is never edited: it stays what it is.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::AddAnchor => "add-anchor",
-            Self::AddPuzzles => "add-puzzles",
-            Self::AddRunKey => "add-run-key",
-            Self::AddToken => "add-token",
-            Self::AdoptStore => "adopt-store",
-            Self::Archive => "archive",
-            Self::BlockUser => "block-user",
-            Self::BlockWorker => "block-worker",
-            Self::ChangeRun => "change-run",
-            Self::ArchiveRun => "archive-run",
-            Self::Clear => "clear",
-            Self::CreateInvitation => "create-invitation",
-            Self::CreateRun => "create-run",
-            Self::CreateUser => "create-user",
-            Self::DeleteRun => "delete-run",
-            Self::DeleteUser => "delete-user",
-            Self::Hold => "hold",
-            Self::LetGo => "let-go",
-            Self::OpenMatch => "open-match",
-            Self::Quarantine => "quarantine",
-            Self::RejectNetwork => "reject-network",
-            Self::RenameUser => "rename-user",
-            Self::ReopenLedger => "reopen-ledger",
-            Self::RestoreRun => "restore-run",
-            Self::RevokeInvitation => "revoke-invitation",
-            Self::RevokeToken => "revoke-token",
-            Self::RollBack => "roll-back",
-            Self::RotateToken => "rotate-token",
-            Self::SetAnchor => "set-anchor",
-            Self::SweepStore => "sweep-store",
-            Self::UnblockUser => "unblock-user",
-            Self::UnblockWorker => "unblock-worker",
-        }
+names! {
+    /// What was done. The log is never edited: a name stays what it is.
+    #[derive(Debug, Clone, Copy)]
+    pub(crate) enum Action {
+        AddAnchor = "add-anchor",
+        AddPuzzles = "add-puzzles",
+        AddRunKey = "add-run-key",
+        AddToken = "add-token",
+        AdoptStore = "adopt-store",
+        Archive = "archive",
+        BlockUser = "block-user",
+        BlockWorker = "block-worker",
+        ChangeRun = "change-run",
+        ArchiveRun = "archive-run",
+        Clear = "clear",
+        CreateInvitation = "create-invitation",
+        CreateRun = "create-run",
+        CreateUser = "create-user",
+        DeleteRun = "delete-run",
+        DeleteUser = "delete-user",
+        Hold = "hold",
+        LetGo = "let-go",
+        OpenMatch = "open-match",
+        Quarantine = "quarantine",
+        RejectNetwork = "reject-network",
+        RenameUser = "rename-user",
+        ReopenLedger = "reopen-ledger",
+        RestoreRun = "restore-run",
+        RevokeInvitation = "revoke-invitation",
+        RevokeToken = "revoke-token",
+        RollBack = "roll-back",
+        RotateToken = "rotate-token",
+        SetAnchor = "set-anchor",
+        SweepStore = "sweep-store",
+        UnblockUser = "unblock-user",
+        UnblockWorker = "unblock-worker",
     }
 }
 

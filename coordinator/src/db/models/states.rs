@@ -4,41 +4,30 @@
 
 use rookery_common::names;
 
-/// The state of a job: a lease and what came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JobState {
-    /// It is leased; whether it has expired, its times say.
-    Open,
-    /// All its games are counted.
-    Done,
-    /// The worker gave it back, or its chunks were excluded.
-    Returned,
-}
-
 names! {
-    /// The text of the column.
-    JobState { Open = "open", Done = "done", Returned = "returned" }
-}
-
-/// The state of an audit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AuditState {
-    /// It waits for opinions.
-    Open,
-    /// The chunk is what it claims to be.
-    Passed,
-    /// It is not.
-    Failed,
-    /// It was given up.
-    Void,
-}
-
-names! {
-    /// The text of the column.
-    AuditState {
+    /// The state of a job: a lease and what came of it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum JobState {
+        /// It is leased; whether it has expired, its times say.
         Open = "open",
+        /// All its games are counted.
+        Done = "done",
+        /// The worker gave it back, or its chunks were excluded.
+        Returned = "returned",
+    }
+}
+
+names! {
+    /// The state of an audit.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum AuditState {
+        /// It waits for opinions.
+        Open = "open",
+        /// The chunk is what it claims to be.
         Passed = "passed",
+        /// It is not.
         Failed = "failed",
+        /// It was given up.
         Void = "void",
     }
 }
