@@ -5,12 +5,11 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::people::{ContributorInfo, Credit, NAME_CHARS, Span};
-use rookery_common::protocol::user_name::in_url;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::address::Address;
 use super::join::worker_command;
-use super::layout::{Choice, Layout, Page, Tab, page};
+use super::layout::{Choice, Layout, Page, Tab, is_default, link, page};
 use super::{PagesState, text};
 use crate::db::{ContributorFilter, Contributors};
 
@@ -18,10 +17,11 @@ use crate::db::{ContributorFilter, Contributors};
 const PEOPLE: u32 = 100;
 
 /// What stands after the question mark.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub(super) struct ContributorsQuery {
     /// When they gave what is counted.
-    span: Option<Span>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    span: Span,
     /// What their names contain.
     name: Option<String>,
     /// Not so many of the first.
@@ -67,19 +67,20 @@ pub(super) async fn list(
     name: Result<Path<RunName>, PathRejection>,
     query: Result<Query<ContributorsQuery>, QueryRejection>,
 ) -> Page {
-    let (Path(run), Query(query)) = (name?, query?);
-    let skip = query.skip.unwrap_or_default();
-    let chosen = Chosen {
-        span: query.span.unwrap_or_default(),
-        name: query.name.as_deref().and_then(sought),
+    let (Path(run), Query(mut query)) = (name?, query?);
+    query.name = query.name.as_deref().and_then(sought);
+    let (span, skip) = (query.span, query.skip.unwrap_or_default());
+    let path = format!("/runs/{run}/contributors");
+    let first = ContributorsQuery {
+        skip: None,
+        ..query.clone()
     };
-    let span = chosen.span;
     let now = state.now();
     let info = state.db.run(&run).await?;
     let filter = ContributorFilter {
         run: Some(run.clone()),
         span,
-        name: chosen.name.clone(),
+        name: query.name.clone(),
         skip,
         limit: PEOPLE,
     };
@@ -98,30 +99,31 @@ pub(super) async fn list(
     page(&ContributorsPage {
         layout: Layout::of(&state.presentation, &info, Tab::Contributors).pictured(&address),
         worker_command: worker_command(state.registration, &address, &run),
-        choices: chosen.choices(&run),
-        nobody_yet: chosen == Chosen::default() && skip == 0 && found.list.is_empty(),
+        choices: Span::ALL
+            .map(|span| Choice::new(&path, &first, text::span(span), |other| other.span = span))
+            .into(),
+        nobody_yet: link(&path, &first) == path && skip == 0 && found.list.is_empty(),
         recent: span != Span::All,
         span,
         in_time: in_time(span),
-        next: chosen.next_page(&run, skip, &found),
-        any_name: Chosen { span, name: None }.href(&run),
+        next: next_page(&query, &found).map(|next| link(&path, &next)),
+        any_name: link(
+            &path,
+            &ContributorsQuery {
+                name: None,
+                ..first.clone()
+            },
+        ),
         all: found.all,
         held: match span {
-            Span::All if chosen.name.is_none() => info.games.saturating_sub(found.credit.games),
+            Span::All if query.name.is_none() => info.games.saturating_sub(found.credit.games),
             _ => 0,
         },
-        sought: chosen.name,
+        sought: query.name,
         credit: found.credit,
         contributors: found.list.into_iter().map(row).collect(),
         run,
     })
-}
-
-/// How a visitor wants the list.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Chosen {
-    span: Span,
-    name: Option<String>,
 }
 
 /// What a name is to contain. A form sends an empty text where nothing was written.
@@ -132,41 +134,14 @@ fn sought(text: &str) -> Option<String> {
     (!some.is_empty()).then_some(some)
 }
 
-impl Chosen {
-    /// The address of the list, to which more can be added.
-    fn address(&self, run: &RunName) -> String {
-        let span = match self.span {
-            Span::All => String::new(),
-            span => format!("span={}&", span.name()),
-        };
-        let name = self.name.as_deref();
-        let name = name.map_or_else(String::new, |name| format!("name={}&", in_url(name)));
-        format!("/runs/{run}/contributors?{span}{name}")
-    }
-
-    fn href(&self, run: &RunName) -> String {
-        self.address(run).trim_end_matches(['?', '&']).to_owned()
-    }
-
-    fn choices(&self, run: &RunName) -> Vec<Choice> {
-        let choice = |span: Span| Choice {
-            name: text::span(span),
-            href: Self {
-                span,
-                name: self.name.clone(),
-            }
-            .href(run),
-            current: span == self.span,
-        };
-        Span::ALL.map(choice).into()
-    }
-
-    /// The address of those behind these, if there are any.
-    fn next_page(&self, run: &RunName, skip: u32, found: &Contributors) -> Option<String> {
-        let told = u64::from(skip) + found.list.len() as u64;
-        let more = !found.list.is_empty() && told < found.all;
-        more.then(|| format!("{}skip={told}", self.address(run)))
-    }
+/// The query for those behind these, if there are any.
+fn next_page(query: &ContributorsQuery, found: &Contributors) -> Option<ContributorsQuery> {
+    let told = u64::from(query.skip.unwrap_or_default()) + found.list.len() as u64;
+    let more = !found.list.is_empty() && told < found.all;
+    more.then(|| ContributorsQuery {
+        skip: u32::try_from(told).ok(),
+        ..query.clone()
+    })
 }
 
 const fn in_time(span: Span) -> &'static str {
@@ -194,7 +169,6 @@ mod tests {
 
     #[test]
     fn those_who_follow_are_a_page_further() {
-        let run: RunName = "main".parse().unwrap();
         let someone = ContributorInfo {
             name: "a".to_owned(),
             games: 1,
@@ -213,13 +187,14 @@ mod tests {
                 list: vec![someone.clone(); listed],
                 ..Contributors::default()
             };
-            let chosen = Chosen {
+            let query = ContributorsQuery {
                 span: Span::Week,
                 name: Some("a b".to_owned()),
+                skip: Some(skip),
             };
-            chosen.next_page(&run, skip, &found)
+            next_page(&query, &found).map(|next| link("/contributors", &next))
         };
-        let path = "/runs/main/contributors?span=7d&name=a+b&skip=";
+        let path = "/contributors?span=7d&name=a+b&skip=";
         assert_eq!(next(101, 100, 0), Some(format!("{path}100")));
         assert_eq!(next(250, 100, 100), Some(format!("{path}200")));
         for (all, listed, skip) in [(100, 100, 0), (250, 50, 200), (0, 0, 0), (0, 0, 300)] {

@@ -5,6 +5,7 @@ use axum::response::{Html, IntoResponse, Response};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::server::{Link, Presentation, contact_href};
+use serde::Serialize;
 
 use super::address::Address;
 use super::assets;
@@ -104,6 +105,37 @@ pub(super) struct Choice {
     pub(super) name: &'static str,
     pub(super) href: String,
     pub(super) current: bool,
+}
+
+impl Choice {
+    /// A link to the same page with a query that is changed, current if that changes nothing.
+    pub(super) fn new<Q: Clone + Serialize>(
+        path: &str,
+        query: &Q,
+        name: &'static str,
+        change: impl FnOnce(&mut Q),
+    ) -> Self {
+        let mut other = query.clone();
+        change(&mut other);
+        let href = link(path, &other);
+        let current = href == link(path, query);
+        Self {
+            name,
+            href,
+            current,
+        }
+    }
+}
+
+/// The address of a page with a query, in which what is not chosen is left out.
+pub(super) fn link(path: &str, query: &impl Serialize) -> String {
+    let query = serde_urlencoded::to_string(query).unwrap_or_default();
+    format!("{path}?{query}").trim_end_matches('?').to_owned()
+}
+
+/// Whether a query leaves this out.
+pub(super) fn is_default<T: Default + PartialEq>(chosen: &T) -> bool {
+    *chosen == T::default()
 }
 
 impl Layout {

@@ -5,11 +5,11 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use rookery_common::ids::{MatchId, RunName};
 use rookery_common::rating::pentanomial::Pentanomial;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::address::Address;
 use super::games::{GamesQuery, next_page};
-use super::layout::{Choice, Layout, Page, Tab, page};
+use super::layout::{Choice, Layout, Page, Tab, is_default, link, page};
 use super::rows::{GameRow, MatchRow};
 use super::{PagesState, text};
 use crate::db::{GameFilter, MatchFilter, MatchGroup, MatchSort, SharedDatabase};
@@ -21,14 +21,15 @@ const MATCHES: u32 = 200;
 const GAMES: u32 = 50;
 
 /// What stands after the question mark.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 pub(super) struct MatchesQuery {
-    /// Only matches that were opened before this one.
-    before: Option<MatchId>,
     /// Only these.
     show: Option<MatchGroup>,
     /// In which order.
-    sort: Option<MatchSort>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    sort: MatchSort,
+    /// Only matches that were opened before this one.
+    before: Option<MatchId>,
 }
 
 #[derive(Template)]
@@ -82,15 +83,16 @@ pub(super) async fn list(
     let now = state.now();
     // One more tells whether there is another page.
     let limit = MATCHES + 1;
-    let chosen = Chosen {
-        group: query.show,
-        sort: query.sort.unwrap_or_default(),
+    let (path, before) = (format!("/runs/{run}/matches"), query.before);
+    let chosen = MatchesQuery {
+        before: None,
+        ..query
     };
     let filter = MatchFilter {
         run: run.clone(),
-        group: chosen.group,
+        group: chosen.show,
         sort: chosen.sort,
-        before: query.before.filter(|_| chosen.sort == MatchSort::Newest),
+        before: before.filter(|_| chosen.sort == MatchSort::Newest),
         limit,
     };
     let list = |db: SharedDatabase| async move { db.matches(&filter, now).await };
@@ -105,11 +107,14 @@ pub(super) async fn list(
     };
     page(&MatchesPage {
         layout: Layout::of(&state.presentation, &info, Tab::Matches).pictured(&address),
-        next: next.map(|last| format!("{}before={last}", chosen.address(&run))),
+        next: next.map(|last| {
+            let before = Some(last);
+            link(&path, &MatchesQuery { before, ..chosen })
+        }),
         cut: cut.map(|which| format!("The {MATCHES} {which}.")),
-        groups: chosen.groups(&run),
-        sorts: chosen.sorts(&run),
-        none_yet: matches.is_empty() && query.before.is_none() && chosen.group.is_none(),
+        groups: groups(&path, &chosen),
+        sorts: sorts(&path, &chosen),
+        none_yet: matches.is_empty() && before.is_none() && chosen.show.is_none(),
         matches: matches
             .iter()
             .map(|info| MatchRow::new(info, now))
@@ -118,62 +123,27 @@ pub(super) async fn list(
     })
 }
 
-/// How a visitor wants the list.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Chosen {
-    group: Option<MatchGroup>,
-    sort: MatchSort,
+fn groups(path: &str, query: &MatchesQuery) -> Vec<Choice> {
+    let all = [
+        (None, "all"),
+        (Some(MatchGroup::Gates), "gates"),
+        (Some(MatchGroup::Promoted), "promoted"),
+        (Some(MatchGroup::Rejected), "rejected"),
+        (Some(MatchGroup::Ratings), "for ratings"),
+        (Some(MatchGroup::Open), "open"),
+    ];
+    let choice = |(show, name)| Choice::new(path, query, name, |other| other.show = show);
+    all.map(choice).into()
 }
 
-impl Chosen {
-    /// The address of the list, to which more can be added.
-    fn address(self, run: &RunName) -> String {
-        let group = match self.group {
-            None => "",
-            Some(MatchGroup::Gates) => "show=gates&",
-            Some(MatchGroup::Ratings) => "show=ratings&",
-            Some(MatchGroup::Open) => "show=open&",
-            Some(MatchGroup::Promoted) => "show=promoted&",
-            Some(MatchGroup::Rejected) => "show=rejected&",
-        };
-        let sort = match self.sort {
-            MatchSort::Newest => "",
-            MatchSort::Games => "sort=games&",
-            MatchSort::Score => "sort=score&",
-        };
-        format!("/runs/{run}/matches?{group}{sort}")
-    }
-
-    fn choice(self, run: &RunName, name: &'static str, other: Self) -> Choice {
-        Choice {
-            name,
-            href: other.address(run).trim_end_matches(['?', '&']).to_owned(),
-            current: other == self,
-        }
-    }
-
-    fn groups(self, run: &RunName) -> Vec<Choice> {
-        let all = [
-            (None, "all"),
-            (Some(MatchGroup::Gates), "gates"),
-            (Some(MatchGroup::Promoted), "promoted"),
-            (Some(MatchGroup::Rejected), "rejected"),
-            (Some(MatchGroup::Ratings), "for ratings"),
-            (Some(MatchGroup::Open), "open"),
-        ];
-        let choice = |(group, name)| self.choice(run, name, Self { group, ..self });
-        all.map(choice).into()
-    }
-
-    fn sorts(self, run: &RunName) -> Vec<Choice> {
-        let all = [
-            (MatchSort::Newest, "newest first"),
-            (MatchSort::Games, "most games first"),
-            (MatchSort::Score, "best score first"),
-        ];
-        let choice = |(sort, name)| self.choice(run, name, Self { sort, ..self });
-        all.map(choice).into()
-    }
+fn sorts(path: &str, query: &MatchesQuery) -> Vec<Choice> {
+    let all = [
+        (MatchSort::Newest, "newest first"),
+        (MatchSort::Games, "most games first"),
+        (MatchSort::Score, "best score first"),
+    ];
+    let choice = |(sort, name)| Choice::new(path, query, name, |other| other.sort = sort);
+    all.map(choice).into()
 }
 
 /// `GET /matches/{id}`

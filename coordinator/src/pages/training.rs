@@ -8,10 +8,10 @@ use axum::extract::{Path, Query, State};
 use rookery_common::ids::RunName;
 use rookery_common::params::{LearningRate, Optimizer, TrainingParams};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::address::Address;
-use super::chart::{Chart, ChartData, Line, Size, View};
+use super::chart::{Chart, ChartData, Line, Size, View, write_place};
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::measures::{Measure, Unit};
 use super::{PagesState, text};
@@ -68,11 +68,13 @@ struct Measured {
 }
 
 /// What stands after the question mark.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub(super) struct TrainingQuery {
     /// The step at which charts begin.
+    #[serde(serialize_with = "write_place")]
     from: Option<f64>,
     /// The step at which they end.
+    #[serde(serialize_with = "write_place")]
     to: Option<f64>,
 }
 
@@ -95,7 +97,7 @@ pub(super) async fn charts(
     page(&TrainingPage {
         layout: Layout::of(&state.presentation, &run, Tab::Training).pictured(&address),
         address,
-        views: views(&run.name, points, view),
+        views: views(&run.name, points, &query),
         is_zoomed: view.is_part() && !points.is_empty(),
         last_step: points.last().map_or(0, |point| point.step),
         heard: run
@@ -163,25 +165,24 @@ fn series(points: &[MetricPoint]) -> Vec<(String, Measured)> {
 }
 
 /// All of the charts, and parts of them to their end.
-fn views(run: &RunName, points: &[MetricPoint], shown: View) -> Vec<Choice> {
+fn views(run: &RunName, points: &[MetricPoint], query: &TrainingQuery) -> Vec<Choice> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return Vec::new();
     };
     let newest = |part: u64| {
         let reach = last.step.saturating_sub(first.step) / part;
-        View::Part((last.step - reach) as f64, f64::MAX)
+        Some((last.step - reach) as f64)
     };
     let all = [
-        (View::Whole, "whole run"),
+        (None, "whole run"),
         (newest(2), "second half"),
         (newest(10), "last tenth"),
     ];
-    let choice = |(view, name): (View, &'static str)| Choice {
-        name,
-        href: format!("/runs/{run}/training?{}", view.query())
-            .trim_end_matches(['?', '&'])
-            .to_owned(),
-        current: view == shown,
+    let path = format!("/runs/{run}/training");
+    let choice = |(from, name)| {
+        Choice::new(&path, query, name, |other| {
+            (other.from, other.to) = (from, None);
+        })
     };
     all.map(choice).into()
 }

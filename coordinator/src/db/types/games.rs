@@ -9,7 +9,7 @@ use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{ChunkReceipt, WorkKind};
 use rookery_common::protocol::matches::RatingRow;
 use rookery_common::rating::AnchorElo;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::db::types::AuditOpinion;
 use crate::openings::{Opening, OpeningFilter};
@@ -202,7 +202,7 @@ impl MatchFilter {
 }
 
 /// Some of a run's matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchGroup {
     /// Those that decide whether a candidate becomes best.
@@ -218,7 +218,7 @@ pub enum MatchGroup {
 }
 
 /// In which order matches are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchSort {
     /// The newest first.

@@ -5,6 +5,7 @@
 //! with more of them it scrolls there. Numbers that are not finite, or beyond all measure, are left out.
 
 use askama::Template;
+use serde::Serializer;
 
 mod axis;
 mod drawing;
@@ -64,16 +65,6 @@ impl View {
         }
     }
 
-    /// The part of an address that asks for it, to which more can be added.
-    pub(super) fn query(self) -> String {
-        match self {
-            Self::Fixed | Self::Whole | Self::Part(f64::MIN, f64::MAX) => String::new(),
-            Self::Part(from, f64::MAX) => format!("from={from}&"),
-            Self::Part(f64::MIN, to) => format!("to={to}&"),
-            Self::Part(from, to) => format!("from={from}&to={to}&"),
-        }
-    }
-
     /// Whether it is less than all.
     pub(super) const fn is_part(self) -> bool {
         matches!(self, Self::Part(_, _))
@@ -84,6 +75,14 @@ impl View {
             Self::Part(from, to) => (from..=to).contains(&x),
             Self::Fixed | Self::Whole => true,
         }
+    }
+}
+
+/// Writes an end of a part into an address, a whole number without a point.
+pub(super) fn write_place<S: Serializer>(place: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
+    match place {
+        Some(place) => to.collect_str(place),
+        None => to.serialize_none(),
     }
 }
 

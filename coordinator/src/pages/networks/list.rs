@@ -6,12 +6,12 @@ use axum::extract::{Path, Query, State};
 use axum::response::{IntoResponse as _, Redirect};
 use rookery_common::ids::{AnchorName, NetworkNumber, RunName};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, PuzzleScore};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::ratings::{Over, is_thinned, rating_chart};
 use crate::pages::address::Address;
-use crate::pages::chart::{Size, View};
-use crate::pages::layout::{Choice, Layout, Page, Tab, page};
+use crate::pages::chart::{Size, View, write_place};
+use crate::pages::layout::{Choice, Layout, Page, Tab, is_default, link, page};
 use crate::pages::rating_scale::RatingScale;
 use crate::pages::{PagesState, text};
 
@@ -19,26 +19,32 @@ use crate::pages::{PagesState, text};
 const NETWORKS: usize = 200;
 
 /// What stands after the question mark.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub(in crate::pages) struct NetworksQuery {
-    /// Only networks that are older than this one.
-    before: Option<NetworkNumber>,
     /// Over what ratings are drawn.
-    over: Option<Over>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    over: Over,
     /// Where the part of the chart begins that is shown.
+    #[serde(serialize_with = "write_place")]
     from: Option<f64>,
     /// Where it ends.
+    #[serde(serialize_with = "write_place")]
     to: Option<f64>,
     /// Which networks are listed.
-    show: Option<Show>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    show: Show,
     /// In which order.
-    sort: Option<Sort>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    sort: Sort,
+    /// Only networks that are older than this one.
+    before: Option<NetworkNumber>,
     /// Whose page is wanted: its number, or the name of an anchor.
+    #[serde(skip_serializing)]
     find: Option<String>,
 }
 
 /// Which networks are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Show {
     /// All.
@@ -49,7 +55,7 @@ enum Show {
 }
 
 /// In which order networks are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Sort {
     /// The newest first.
@@ -122,8 +128,14 @@ pub(in crate::pages) async fn list(
         let page = format!("/runs/{name}/networks/{number}");
         return Ok(Redirect::to(&page).into_response());
     }
-    let chosen = Chosen::of(&query);
-    let chart = rating_chart(&name, &networks, chosen.over, Size::Full, chosen.view)?;
+    let not_found = wanted.map(str::to_owned);
+    let (path, before) = (format!("/runs/{name}/networks"), query.before);
+    let chosen = NetworksQuery {
+        before: None,
+        ..query
+    };
+    let view = chosen.view();
+    let chart = rating_chart(&name, &networks, chosen.over, Size::Full, view)?;
     let now = state.now();
     let row = |info: NetworkInfo| NetworkRow {
         best: Some(info.number) == run.best,
@@ -131,25 +143,28 @@ pub(in crate::pages) async fn list(
         info,
     };
     let scale = RatingScale::of(&networks);
-    let views = chosen.views(&name, &networks);
-    let is_thinned = is_thinned(&networks, chosen.over, chosen.view);
-    let networks = chosen.apply(networks);
+    let views = chosen.views(&path, &networks);
+    let is_thinned = is_thinned(&networks, chosen.over, view);
+    let networks = select(networks, chosen.show, chosen.sort);
     let cut = chosen.sort.cut(networks.len());
-    let (networks, last) = listed(networks, query.before);
+    let (networks, last) = listed(networks, before);
     let last = last.filter(|_| chosen.sort == Sort::Number);
     page(&NetworksPage {
         layout: Layout::of(&state.presentation, &run, Tab::Networks).pictured(&address),
         address,
         scale,
         is_thinned,
-        is_zoomed: chosen.view.is_part(),
-        not_found: wanted.map(str::to_owned),
+        is_zoomed: view.is_part(),
+        not_found,
         cut,
-        choices: chosen.axes(&name),
+        choices: chosen.axes(&path),
         views,
-        shows: chosen.shows(&name),
-        sorts: chosen.sorts(&name),
-        next: last.map(|last| format!("{}before={last}", chosen.href(&name))),
+        shows: chosen.shows(&path),
+        sorts: chosen.sorts(&path),
+        next: last.map(|last| {
+            let before = Some(last);
+            link(&path, &NetworksQuery { before, ..chosen })
+        }),
         networks: networks.into_iter().map(row).collect(),
         run: name,
         chart,
@@ -166,122 +181,88 @@ fn found(networks: &[NetworkInfo], text: &str) -> Option<NetworkNumber> {
     networks.iter().find(is_it).map(|info| info.number)
 }
 
-/// How a visitor wants the list.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Chosen {
-    over: Over,
-    view: View,
-    show: Show,
-    sort: Sort,
-}
-
-impl Chosen {
-    fn of(query: &NetworksQuery) -> Self {
-        Self {
-            over: query.over.unwrap_or_default(),
-            view: View::of(query.from, query.to),
-            show: query.show.unwrap_or_default(),
-            sort: query.sort.unwrap_or_default(),
-        }
+impl NetworksQuery {
+    fn view(&self) -> View {
+        View::of(self.from, self.to)
     }
 
-    /// The address of the list, to which more can be added.
-    fn href(self, run: &RunName) -> String {
-        let (over, view) = (self.over.query(), self.view.query());
-        let show = match self.show {
-            Show::All => "",
-            Show::WithoutRejected => "show=without-rejected&",
-        };
-        let sort = match self.sort {
-            Sort::Number => "",
-            Sort::Rating => "sort=rating&",
-            Sort::Puzzles => "sort=puzzles&",
-        };
-        format!("/runs/{run}/networks?{over}{view}{show}{sort}")
-    }
-
-    fn choice(self, run: &RunName, name: &'static str, other: Self) -> Choice {
-        Choice {
-            name,
-            href: other.href(run).trim_end_matches(['?', '&']).to_owned(),
-            current: other == self,
-        }
-    }
-
-    fn axes(self, run: &RunName) -> Vec<Choice> {
+    fn axes(&self, path: &str) -> Vec<Choice> {
         let all = [
             (Over::Numbers, "by number"),
             (Over::Positions, "by positions played"),
             (Over::Time, "by time"),
         ];
         let choice = |(over, name)| {
-            // A place on one axis is none on another.
-            let view = if over == self.over {
-                self.view
-            } else {
-                View::Whole
-            };
-            self.choice(run, name, Self { over, view, ..self })
+            Choice::new(path, self, name, |other| {
+                // A place on one axis is none on another.
+                if over != other.over {
+                    (other.over, other.from, other.to) = (over, None, None);
+                }
+            })
         };
         all.map(choice).into()
     }
 
     /// The whole chart, and parts of it to its end.
-    fn views(self, run: &RunName, networks: &[NetworkInfo]) -> Vec<Choice> {
+    fn views(&self, path: &str, networks: &[NetworkInfo]) -> Vec<Choice> {
         let own = networks.iter().filter(|info| info.anchor.is_none());
         let places: Vec<f64> = own.filter_map(|info| self.over.place(info)).collect();
         // Newest first.
         let (Some(last), Some(first)) = (places.first(), places.last()) else {
             return Vec::new();
         };
-        let newest = |part: f64| View::Part(last - (last - first) * part, f64::MAX);
+        let newest = |part: f64| Some(last - (last - first) * part);
         let all = [
-            (View::Whole, "whole run"),
+            (None, "whole run"),
             (newest(0.5), "second half"),
             (newest(0.1), "last tenth"),
         ];
-        let choice = |(view, name)| self.choice(run, name, Self { view, ..self });
+        let choice = |(from, name)| {
+            Choice::new(path, self, name, |other| {
+                (other.from, other.to) = (from, None);
+            })
+        };
         all.map(choice).into()
     }
 
-    fn shows(self, run: &RunName) -> Vec<Choice> {
+    fn shows(&self, path: &str) -> Vec<Choice> {
         let all = [
             (Show::All, "all"),
             (Show::WithoutRejected, "without rejected"),
         ];
-        let choice = |(show, name)| self.choice(run, name, Self { show, ..self });
+        let choice = |(show, name)| Choice::new(path, self, name, |other| other.show = show);
         all.map(choice).into()
     }
 
-    fn sorts(self, run: &RunName) -> Vec<Choice> {
+    fn sorts(&self, path: &str) -> Vec<Choice> {
         let all = [
             (Sort::Number, "newest first"),
             (Sort::Rating, "strongest first"),
             (Sort::Puzzles, "most puzzles solved first"),
         ];
-        let choice = |(sort, name)| self.choice(run, name, Self { sort, ..self });
+        let choice = |(sort, name)| Choice::new(path, self, name, |other| other.sort = sort);
         all.map(choice).into()
     }
+}
 
-    /// The networks that are wanted, of all of them with the newest first, in their order.
-    fn apply(self, mut networks: Vec<NetworkInfo>) -> Vec<NetworkInfo> {
-        if self.show == Show::WithoutRejected {
-            networks.retain(|info| info.status != NetworkStatus::Rejected);
-        }
-        let rating = |info: &NetworkInfo| info.rating.map_or(f64::NEG_INFINITY, |r| r.elo);
-        let solved = |info: &NetworkInfo| {
-            let score = info.puzzles.as_ref().filter(|score| score.tried > 0);
-            // What is certain: one of one is no better than 99 of 100.
-            let low = |p: &PuzzleScore| text::share_interval(p.solved, p.tried).0;
-            score.map_or(f64::NEG_INFINITY, low)
-        };
-        match self.sort {
-            Sort::Number => {}
-            Sort::Rating => networks.sort_by(|a, b| rating(b).total_cmp(&rating(a))),
-            Sort::Puzzles => networks.sort_by(|a, b| solved(b).total_cmp(&solved(a))),
-        }
-        networks
+/// The networks that are wanted, of all of them with the newest first, in their order.
+fn select(mut networks: Vec<NetworkInfo>, show: Show, sort: Sort) -> Vec<NetworkInfo> {
+    if show == Show::WithoutRejected {
+        networks.retain(|info| info.status != NetworkStatus::Rejected);
     }
+    let rating = |info: &NetworkInfo| info.rating.map_or(f64::NEG_INFINITY, |r| r.elo);
+    let solved = |info: &NetworkInfo| {
+        let score = info.puzzles.as_ref().filter(|score| score.tried > 0);
+        // What is certain: one of one is no better than 99 of 100.
+        let low = |p: &PuzzleScore| text::share_interval(p.solved, p.tried).0;
+        score.map_or(f64::NEG_INFINITY, low)
+    };
+    match sort {
+        Sort::Number => {}
+        Sort::Rating => networks.sort_by(|a, b| rating(b).total_cmp(&rating(a))),
+        Sort::Puzzles => networks.sort_by(|a, b| solved(b).total_cmp(&solved(a))),
+    }
+    networks
 }
 
 /// The networks of a page, and the last of them if there are older ones.
@@ -326,19 +307,13 @@ mod tests {
             }),
             ..network(number)
         };
-        let chosen = Chosen {
-            over: Over::Numbers,
-            view: View::Whole,
-            show: Show::All,
-            sort: Sort::Puzzles,
-        };
         let networks = vec![
             scored(3, 1, 1),
             network(2),
             scored(1, 100, 90),
             scored(0, 0, 0),
         ];
-        let sorted = chosen.apply(networks).into_iter();
+        let sorted = select(networks, Show::All, Sort::Puzzles).into_iter();
         let numbers: Vec<u32> = sorted.map(|info| info.number.0).collect();
         assert_eq!(numbers, [1, 3, 2, 0]);
     }

@@ -2,7 +2,7 @@
 
 use rookery_common::ids::{AnchorName, RunName};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, Rating};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::pages::chart::{Axis, Chart, ChartData, Line, Point, Size, View};
 use crate::pages::rating_scale::RatingScale;
@@ -22,7 +22,7 @@ const WIDEST: f64 = 1_000.0;
 pub(in crate::pages) const ELO_SPAN: f64 = 100.0;
 
 /// Over what ratings are drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::pages) enum Over {
     /// The networks' numbers.
@@ -56,15 +56,6 @@ impl Over {
             Self::Numbers => "network",
             Self::Positions => "training positions",
             Self::Time => "time (UTC)",
-        }
-    }
-
-    /// The part of an address that chooses it, to which more can be added.
-    pub(super) const fn query(self) -> &'static str {
-        match self {
-            Self::Numbers => "",
-            Self::Positions => "over=positions&",
-            Self::Time => "over=time&",
         }
     }
 }
