@@ -240,162 +240,58 @@ pub async fn look_around(
     }
 }
 
-/// What is measured: name, unit, meaning.
-const COUNTERS: [(&str, Unit, &str); 10] = [
-    (
-        "rookery_played_on_games_total",
-        Unit::Count,
-        "Self-play games that were played on although a side may have been lost, by run and what \
-         they say of resigning: never-resigned, right, or wrong (a false positive).",
-    ),
-    (
-        "rookery_problems_total",
-        Unit::Count,
-        "Requests that failed, by code.",
-    ),
-    (
-        "rookery_leases_total",
-        Unit::Count,
-        "Jobs handed out, by kind.",
-    ),
-    ("rookery_chunks_total", Unit::Count, "Chunks accepted."),
-    (
-        "rookery_chunks_refused_total",
-        Unit::Count,
-        "Chunks refused, by the code of their first failure.",
-    ),
-    (
-        "rookery_chunk_bytes_total",
-        Unit::Bytes,
-        "Bytes of accepted chunks.",
-    ),
-    (
-        "rookery_games_total",
-        Unit::Count,
-        "Games of accepted chunks.",
-    ),
-    (
-        "rookery_positions_total",
-        Unit::Count,
-        "Positions of accepted chunks.",
-    ),
-    (
-        "rookery_connections_refused_total",
-        Unit::Count,
-        "Connections that were not taken: too many of one address, or the system gave none.",
-    ),
-    (
-        "rookery_connections_reclaimed_total",
-        Unit::Count,
-        "Idle connections that were closed because others waited for a permit.",
-    ),
-];
-
-const GAUGES: [(&str, Unit, &str); 13] = [
-    (
-        "rookery_ledger_bytes",
-        Unit::Bytes,
-        "Size of the ledger's database.",
-    ),
-    (
-        "rookery_build_info",
-        Unit::Count,
-        "1, with the version of the program.",
-    ),
-    (
-        "rookery_connections",
-        Unit::Count,
-        "Connections that are open.",
-    ),
-    (
-        "rookery_http_requests_in_flight",
-        Unit::Count,
-        "Requests that are being answered.",
-    ),
-    (
-        "rookery_listeners",
-        Unit::Count,
-        "Listeners to live events.",
-    ),
-    (
-        "rookery_ledger_queue",
-        Unit::Count,
-        "Requests that wait for the ledger's writer, or are being written.",
-    ),
-    (
-        "rookery_verifications_waiting",
-        Unit::Count,
-        "Bodies that wait for a core to be checked.",
-    ),
-    (
-        "rookery_leases_open",
-        Unit::Count,
-        "Leases that are open and not overdue.",
-    ),
-    (
-        "rookery_audits_open",
-        Unit::Count,
-        "Chunks whose audit is open.",
-    ),
-    (
-        "rookery_contributors_quarantined",
-        Unit::Count,
-        "Contributors in quarantine.",
-    ),
-    (
-        "rookery_match_pairs_wanted",
-        Unit::Count,
-        "Pairs of games that open gate and rating matches still want, at most.",
-    ),
-    (
-        "rookery_workers_alive",
-        Unit::Count,
-        "Workers active in the last ten minutes, by backend.",
-    ),
-    (
-        "rookery_dependency_up",
-        Unit::Count,
-        "1 if the database or the store answers, else 0.",
-    ),
-];
-
-const HISTOGRAMS: [(&str, Unit, &str); 5] = [
-    (
-        "rookery_http_request_duration_seconds",
-        Unit::Seconds,
-        "Time from a request's head to its answer's, by method, route and status.",
-    ),
-    (
-        "rookery_ledger_duration_seconds",
-        Unit::Seconds,
-        "Time of the ledger's operations, waiting for the writer included, by operation and part.",
-    ),
-    (
-        "rookery_blob_duration_seconds",
-        Unit::Seconds,
-        "Time until the store of blobs has taken or found a file, by operation and kind.",
-    ),
-    (
-        "rookery_verification_duration_seconds",
-        Unit::Seconds,
-        "Time that a core takes to check a chunk, its hash or a network.",
-    ),
-    (
-        "rookery_rating_fit_duration_seconds",
-        Unit::Seconds,
-        "Time that a fit of all ratings of a run takes.",
-    ),
-];
+/// Describes what is measured: each name has its unit and its meaning.
+macro_rules! described {
+    ($($describe:ident { $($name:literal: $unit:ident, $meaning:literal;)+ })+) => {
+        $($($describe!($name, Unit::$unit, $meaning);)+)+
+    };
+}
 
 fn describe() {
-    for (name, unit, meaning) in COUNTERS {
-        describe_counter!(name, unit, meaning);
-    }
-    for (name, unit, meaning) in GAUGES {
-        describe_gauge!(name, unit, meaning);
-    }
-    for (name, unit, meaning) in HISTOGRAMS {
-        describe_histogram!(name, unit, meaning);
+    described! {
+        describe_counter {
+            "rookery_played_on_games_total": Count,
+                "Self-play games that were played on although a side may have been lost, by run and what they say of resigning: \
+                 never-resigned, right, or wrong (a false positive).";
+            "rookery_problems_total": Count, "Requests that failed, by code.";
+            "rookery_leases_total": Count, "Jobs handed out, by kind.";
+            "rookery_chunks_total": Count, "Chunks accepted.";
+            "rookery_chunks_refused_total": Count, "Chunks refused, by the code of their first failure.";
+            "rookery_chunk_bytes_total": Bytes, "Bytes of accepted chunks.";
+            "rookery_games_total": Count, "Games of accepted chunks.";
+            "rookery_positions_total": Count, "Positions of accepted chunks.";
+            "rookery_connections_refused_total": Count,
+                "Connections that were not taken: too many of one address, or the system gave none.";
+            "rookery_connections_reclaimed_total": Count,
+                "Idle connections that were closed because others waited for a permit.";
+        }
+        describe_gauge {
+            "rookery_ledger_bytes": Bytes, "Size of the ledger's database.";
+            "rookery_build_info": Count, "1, with the version of the program.";
+            "rookery_connections": Count, "Connections that are open.";
+            "rookery_http_requests_in_flight": Count, "Requests that are being answered.";
+            "rookery_listeners": Count, "Listeners to live events.";
+            "rookery_ledger_queue": Count, "Requests that wait for the ledger's writer, or are being written.";
+            "rookery_verifications_waiting": Count, "Bodies that wait for a core to be checked.";
+            "rookery_leases_open": Count, "Leases that are open and not overdue.";
+            "rookery_audits_open": Count, "Chunks whose audit is open.";
+            "rookery_contributors_quarantined": Count, "Contributors in quarantine.";
+            "rookery_match_pairs_wanted": Count,
+                "Pairs of games that open gate and rating matches still want, at most.";
+            "rookery_workers_alive": Count, "Workers active in the last ten minutes, by backend.";
+            "rookery_dependency_up": Count, "1 if the database or the store answers, else 0.";
+        }
+        describe_histogram {
+            "rookery_http_request_duration_seconds": Seconds,
+                "Time from a request's head to its answer's, by method, route and status.";
+            "rookery_ledger_duration_seconds": Seconds,
+                "Time of the ledger's operations, waiting for the writer included, by operation and part.";
+            "rookery_blob_duration_seconds": Seconds,
+                "Time until the store of blobs has taken or found a file, by operation and kind.";
+            "rookery_verification_duration_seconds": Seconds,
+                "Time that a core takes to check a chunk, its hash or a network.";
+            "rookery_rating_fit_duration_seconds": Seconds, "Time that a fit of all ratings of a run takes.";
+        }
     }
     metrics::gauge!("rookery_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
 }
