@@ -61,7 +61,6 @@ pub enum DbError {
     Game {
         /// Its place in the chunk, from 0.
         game: u32,
-        /// Why.
         reason: GameRefusal,
     },
     /// The ledger holds something that this build cannot read.
@@ -71,7 +70,6 @@ pub enum DbError {
         /// Why it cannot be read.
         reason: String,
     },
-    /// The database failed.
     #[error("the database failed: {0}")]
     Database(#[from] sqlx::Error),
     /// The database could not be brought to this build's schema.

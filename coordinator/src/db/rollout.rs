@@ -26,7 +26,6 @@ const LONGEST_MS: u64 = 5 * 60 * 1000;
 /// Who asks for a job, as far as its place in the order counts.
 #[derive(Debug, Clone, Copy)]
 pub struct RolloutTarget<'a> {
-    /// The contributor.
     pub user: UserId,
     /// The name of its worker.
     pub worker: &'a str,

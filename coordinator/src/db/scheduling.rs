@@ -14,7 +14,6 @@ pub struct Preference {
     pub gate: bool,
     /// Pairs of an open rating match.
     pub rating: bool,
-    /// Training games.
     pub training: Training,
 }
 
@@ -81,10 +80,8 @@ impl Pace {
 /// Games of each kind of job for one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobSizes {
-    /// Self-play games.
     pub selfplay: u32,
     pub puzzle: u32,
-    /// Match games.
     pub matches: u32,
 }
 

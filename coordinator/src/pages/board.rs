@@ -75,7 +75,6 @@ impl Board {
     }
 }
 
-/// The squares of a move.
 pub(super) fn squares(m: Move) -> Vec<Square> {
     m.from().into_iter().chain([m.to()]).collect()
 }

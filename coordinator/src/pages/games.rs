@@ -176,7 +176,6 @@ async fn found(state: &PagesState, filter: GameFilter) -> Result<Option<Vec<Game
     }
 }
 
-/// A number, if one is written.
 fn if_written<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkNumber>, D::Error> {
     let text = String::deserialize(from)?;
     let text = text.trim().trim_start_matches('#');

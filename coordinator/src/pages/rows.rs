@@ -10,7 +10,6 @@ use rookery_common::rating::pentanomial::Tally;
 use super::text;
 use crate::db::ACTIVE;
 
-/// A game.
 #[derive(Debug)]
 pub(super) struct GameRow {
     pub(super) id: GameId,
@@ -57,7 +56,6 @@ impl GameRow {
     }
 }
 
-/// A match.
 #[derive(Debug)]
 pub(super) struct MatchRow {
     pub(super) id: MatchId,
@@ -214,7 +212,6 @@ impl LlrBar {
     }
 }
 
-/// A worker.
 #[derive(Debug)]
 pub(super) struct WorkerRow {
     pub(super) contributor: String,

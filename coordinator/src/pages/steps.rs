@@ -20,7 +20,6 @@ pub(super) struct Steps {
 /// A position of a game.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// The position.
     pub position: Chess,
     /// The move that led to it; none at the start.
     pub arrived: Option<Arrival>,
@@ -31,7 +30,6 @@ pub(super) struct Step {
 /// A move and the number that stands before it.
 #[derive(Debug)]
 pub(super) struct Arrival {
-    /// The move.
     pub m: Move,
     /// In standard algebraic notation.
     pub san: String,
@@ -63,7 +61,6 @@ pub(super) struct TopMove {
     pub san: String,
     /// Its share of the visits, in percent.
     pub share: f64,
-    /// Whether it was played.
     pub played: bool,
 }
 

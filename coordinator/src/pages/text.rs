@@ -18,7 +18,6 @@ use rookery_common::text::plural;
 
 /// A number of things.
 pub(super) trait Count {
-    /// The number.
     fn number(&self) -> u64;
 }
 

@@ -6,7 +6,6 @@ use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
 /// A network that may play a match for the ratings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contender {
-    /// Which network.
     pub number: NetworkNumber,
     /// What it is to the ratings.
     pub role: Role,

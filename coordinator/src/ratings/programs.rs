@@ -7,7 +7,6 @@ use rookery_common::ids::NetworkNumber;
 /// A program's part in a rating match that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Meeting {
-    /// Which program.
     pub(super) program: NetworkNumber,
     /// Whether it lost every game.
     pub(super) is_lost: bool,

@@ -45,7 +45,6 @@ impl Circle {
 /// A contributor, as far as it matters here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
-    /// Its number.
     pub user: UserId,
     /// What audits have shown of it.
     pub record: TrackRecord,
@@ -56,7 +55,6 @@ pub struct Person {
 /// A contributor at work, who may be drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// Who it is.
     pub person: Person,
     /// Positions of games that came in within a day.
     pub positions: u64,
@@ -74,7 +72,6 @@ impl Candidate {
 /// An audit that waits for somebody to make it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingAudit {
-    /// Its number.
     pub id: i64,
     /// Whose chunk it is.
     pub author: Person,

@@ -16,7 +16,6 @@ const ENOUGH: [u32; 2] = [64, 512];
 /// What an auditor found in one chunk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// The auditor's number.
     pub auditor: i64,
     /// Whose word it is.
     pub weight: Auditor,

@@ -11,7 +11,6 @@ pub struct TrackRecord {
     /// Of these, the ones that somebody else's word stands for than that of contributors who vouch for each
     /// other: the operator's auditor's, or that of a contributor for whom it has vouched.
     pub vouched: u32,
-    /// Audits that failed, ever.
     pub failed: u32,
 }
 

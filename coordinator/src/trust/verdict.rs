@@ -12,7 +12,6 @@ use super::rate::{PROBATION, TrackRecord};
 /// One auditor's answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Opinion {
-    /// What it found.
     pub finding: Finding,
     /// Whose word it is.
     pub auditor: Auditor,

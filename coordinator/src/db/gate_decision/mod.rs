@@ -25,7 +25,6 @@ pub type PairScore = Option<[GameScore; 2]>;
 pub struct Decided {
     /// [`MatchStatus::Promoted`] or [`MatchStatus::Rejected`].
     pub status: MatchStatus,
-    /// Why.
     pub reason: GateReason,
     /// By so many pairs, from pair 0 on.
     pub pairs: u32,

@@ -12,7 +12,6 @@ use crate::db::sql::rows::{parse, unreadable};
 use crate::db::types::{Actor, LedgerId, Moved};
 
 impl Ledger {
-    /// Which ledger this is.
     pub async fn ledger_id(&self) -> Result<LedgerId> {
         read!(self, "identity", |conn| async {
             let id: String = sqlx::query_scalar("SELECT id FROM ledger_id")

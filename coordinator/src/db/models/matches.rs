@@ -115,7 +115,6 @@ impl Ledger {
         })
     }
 
-    /// One match.
     pub async fn match_info(&self, id: MatchId, now: Timestamp) -> Result<MatchInfo> {
         read!(self, "matches", |conn| async {
             let row: Option<MatchRow> =

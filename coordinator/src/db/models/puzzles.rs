@@ -33,12 +33,10 @@ impl Ledger {
         transact!(self, "puzzles", |conn| add(conn, set, &by).await)
     }
 
-    /// Puzzle sets of a run.
     pub async fn puzzle_sets(&self, run: &RunName) -> Result<Vec<PuzzleSetInfo>> {
         read!(self, "puzzles", |conn| sets(conn, run))
     }
 
-    /// One puzzle of a run.
     pub async fn puzzle(&self, run: &RunName, id: &str) -> Result<Puzzle> {
         read!(self, "puzzles", |conn| async {
             let content: Option<String> =

@@ -82,7 +82,6 @@ impl Ledger {
         read!(self, "runs", |conn| info(conn, run))
     }
 
-    /// Changes a run.
     pub async fn patch_run(&self, run: &RunName, patch: RunPatch, by: Actor) -> Result<RunInfo> {
         let run = run.clone();
         transact!(self, "runs", |conn| self::patch(conn, run, patch, &by)

@@ -18,7 +18,6 @@ names! {
 }
 
 names! {
-    /// The state of an audit.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub(crate) enum AuditState {
         /// It waits for opinions.

@@ -50,7 +50,6 @@ impl Ledger {
         })
     }
 
-    /// Ends a worker's block.
     pub async fn unblock_worker(&self, user: &str, worker: &str, by: Actor) -> Result<()> {
         let (user, worker) = (user.to_owned(), worker.to_owned());
         transact_principals!(self, "worker_blocks", |conn| {

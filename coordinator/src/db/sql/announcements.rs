@@ -86,7 +86,6 @@ impl Replica {
         payloads
     }
 
-    /// Begins to listen.
     pub(crate) async fn listen(&self) -> Result<ReplicaEvents> {
         let begin = async {
             let mut listener = PgListener::connect(&self.url).await?;

@@ -66,7 +66,6 @@ pub(crate) fn parse<T: FromStr<Err: Display>>(what: &'static str, text: &str) ->
         .map_err(|error: T::Err| unreadable(what, &error))
 }
 
-/// A value as JSON.
 pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| unreadable("value", &error))
 }

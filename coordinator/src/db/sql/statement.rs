@@ -67,13 +67,11 @@ impl Statement {
         self.push(sql)
     }
 
-    /// Adds a piece.
     pub(crate) fn push(&mut self, sql: &'static str) -> &mut Self {
         self.sql.push_str(sql);
         self
     }
 
-    /// Adds a parameter.
     pub(crate) fn bind<'q, T>(&mut self, value: T) -> Result<&mut Self>
     where
         T: Encode<'q, Any> + Type<Any>,

@@ -30,18 +30,15 @@ impl Actor {
 pub struct UserDraft {
     /// The name; unique.
     pub name: String,
-    /// The first token.
     pub token: TokenDraft,
     /// The hashed block of addresses that the user registers from, if it says something of who that is.
     pub block: Option<i64>,
 }
 
-/// What changes of a user.
 #[derive(Debug, Clone, Default)]
 pub struct UserChange {
     /// Whether the user is blocked.
     pub standing: Option<Standing>,
-    /// Another name.
     pub name: Option<String>,
 }
 
@@ -70,7 +67,6 @@ impl UserChange {
 /// A token to be stored.
 #[derive(Debug, Clone)]
 pub struct TokenDraft {
-    /// Its hash.
     pub hash: TokenHash,
     /// What it may do.
     pub scopes: Vec<Scope>,
@@ -81,11 +77,8 @@ pub struct TokenDraft {
 /// Who sends a request.
 #[derive(Debug, Clone)]
 pub struct Principal {
-    /// The user.
     pub user: UserId,
-    /// The user's name.
     pub name: String,
-    /// The token's number.
     pub token: i64,
     /// What the token may do.
     pub scopes: Vec<Scope>,
@@ -147,7 +140,6 @@ pub enum Standing {
 /// A user as operators see them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UserInfo {
-    /// The name.
     pub name: String,
     /// When the user was created, RFC 3339.
     pub created_at: String,
@@ -155,7 +147,6 @@ pub struct UserInfo {
     pub blocked: bool,
     /// Whether the user's chunks are held back.
     pub quarantined: bool,
-    /// Tokens that are valid.
     pub tokens: u64,
     /// Games that were accepted, in all runs.
     pub games: u64,
@@ -170,7 +161,6 @@ pub struct UserInfo {
 /// Which contributors to list, those with most positions in a span of time first.
 #[derive(Debug, Clone)]
 pub struct ContributorFilter {
-    /// Only of this run.
     pub run: Option<RunName>,
     /// When they gave what is counted.
     pub span: Span,
@@ -178,7 +168,6 @@ pub struct ContributorFilter {
     pub name: Option<String>,
     /// Not so many of the first.
     pub skip: u32,
-    /// At most so many.
     pub limit: u32,
 }
 
@@ -204,7 +193,6 @@ pub struct LogFilter {
     pub action: Option<String>,
     /// Only what was done since.
     pub since: Option<Timestamp>,
-    /// At most so many.
     pub limit: u32,
 }
 
@@ -227,7 +215,6 @@ pub const TOKENS: u32 = 1000;
 /// How many tokens a user has and made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenCounts {
-    /// Tokens that are valid.
     pub valid: u64,
     /// Tokens that were made since the time in question, revoked ones too.
     pub made: u64,
@@ -236,11 +223,8 @@ pub struct TokenCounts {
 /// A token as its owner's list shows it.
 #[derive(Debug, Clone)]
 pub struct TokenInfo {
-    /// Its number.
     pub id: i64,
-    /// The user's name.
     pub user: String,
-    /// Its name.
     pub machine: String,
     /// What it may do.
     pub scopes: Vec<Scope>,
@@ -266,7 +250,6 @@ pub struct InvitationDraft {
 /// An invitation as operators see it.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct InvitationInfo {
-    /// Its number.
     pub id: i64,
     /// For whom it is.
     pub note: String,

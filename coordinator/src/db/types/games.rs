@@ -18,17 +18,13 @@ use crate::trust::verdict::Auditor;
 /// A chunk that is verified and stored, to be entered into the ledger.
 #[derive(Debug, Clone)]
 pub struct ChunkDraft {
-    /// Its hash.
     pub hash: ContentHash,
-    /// Its size in bytes.
     pub bytes: u64,
     /// Who sent it.
     pub user: UserId,
-    /// Its job.
     pub job: JobId,
     /// Where it was computed.
     pub backend: String,
-    /// The worker's version.
     pub worker_version: String,
     /// Its games, in the order of the chunk.
     pub games: Vec<GameFact>,
@@ -56,7 +52,6 @@ pub struct GameFact {
     pub index: u32,
     /// Who won.
     pub result: GameResult,
-    /// Why it ended.
     pub termination: Termination,
     /// Searched plies.
     pub plies: u32,
@@ -75,18 +70,14 @@ pub enum GameFactDetail {
     SelfPlay,
     /// The puzzle and how it went.
     Puzzle {
-        /// The puzzle's identifier.
         id: String,
-        /// Whether it was solved.
         solved: bool,
         /// Its rating, 0 if it has none.
         rating: u32,
-        /// Its themes.
         themes: Vec<String>,
     },
     /// The pair and the candidate's side.
     Match {
-        /// The pair.
         pair: u32,
         /// The candidate's side.
         candidate: Side,
@@ -98,11 +89,9 @@ pub enum GameFactDetail {
 /// A chunk that is in the ledger.
 #[derive(Debug, Clone)]
 pub struct ChunkAccepted {
-    /// The receipt.
     pub receipt: ChunkReceipt,
     /// What to tell those who listen.
     pub events: Vec<Event>,
-    /// The run.
     pub run: RunName,
     /// Whether the ratings should be fitted again.
     pub ratings: RatingsState,
@@ -122,11 +111,9 @@ pub enum RatingsState {
 /// A match to be opened by an operator.
 #[derive(Debug, Clone)]
 pub struct MatchDraft {
-    /// The run.
     pub run: RunName,
     /// The network whose result is counted.
     pub candidate: NetworkNumber,
-    /// Its opponent.
     pub opponent: NetworkNumber,
     /// How many pairs are played.
     pub pairs: u32,
@@ -137,13 +124,10 @@ pub struct MatchDraft {
 /// Which games to list, newest first.
 #[derive(Debug, Clone, Default)]
 pub struct GameFilter {
-    /// Only of this run.
     pub run: Option<RunName>,
-    /// Only of this match.
     pub match_id: Option<MatchId>,
     /// Only of this network, on either side.
     pub network: Option<NetworkNumber>,
-    /// Only of this kind.
     pub kind: Option<WorkKind>,
     /// Only those that ended so, among the newest 200,000 or those before `before`, as the two that follow.
     pub result: Option<GameResult>,
@@ -157,7 +141,6 @@ pub struct GameFilter {
     pub contributor: Option<String>,
     /// Only games before this one.
     pub before: Option<GameId>,
-    /// At most so many.
     pub limit: u32,
 }
 
@@ -175,15 +158,12 @@ impl GameFilter {
 /// Which matches of a run, and in which order.
 #[derive(Debug, Clone)]
 pub struct MatchFilter {
-    /// The run.
     pub run: RunName,
     /// Only these.
     pub group: Option<MatchGroup>,
-    /// In which order.
     pub sort: MatchSort,
     /// Only matches that were opened before this one.
     pub before: Option<MatchId>,
-    /// At most so many.
     pub limit: u32,
 }
 
@@ -243,7 +223,6 @@ pub struct HeadToHead {
     pub b: NetworkNumber,
     /// Games that `a` won.
     pub wins: u64,
-    /// Drawn games.
     pub draws: u64,
     /// Games that `a` lost.
     pub losses: u64,
@@ -261,7 +240,6 @@ pub struct RatingBasis {
 /// The ratings of a run as they are kept, with what they follow from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RatingState {
-    /// What is kept.
     pub stored: Vec<RatingRow>,
     /// What a fit would be made of now.
     pub basis: RatingBasis,
@@ -277,7 +255,6 @@ pub enum Fitting {
     /// They are to be fitted again. So many games came since; none, if what there was has changed, or a fit
     /// was begun and is not stored.
     Due {
-        /// Match games.
         games: u64,
     },
     /// To all of it.
@@ -295,7 +272,6 @@ pub struct Archivable {
     pub window: u64,
     /// Chunks that were accepted later stay as they are.
     pub before: jiff::Timestamp,
-    /// At most so many.
     pub limit: u32,
 }
 
@@ -304,9 +280,7 @@ pub struct Archivable {
 pub struct ArchiveDraft {
     /// The run of its chunks.
     pub run: RunName,
-    /// Its hash.
     pub hash: ContentHash,
-    /// Its size.
     pub bytes: u64,
     /// The sequence numbers of its chunks, and the byte at which each begins.
     pub chunks: Vec<(i64, u64)>,
@@ -315,21 +289,16 @@ pub struct ArchiveDraft {
 /// Where an archived chunk's bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArchivedChunk {
-    /// The archive.
     pub archive: ContentHash,
     /// The byte of the archive at which the chunk begins.
     pub begins: u64,
-    /// The chunk's size.
     pub bytes: u64,
 }
 
 /// What came in during a span of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Intake {
-    /// Chunks.
     pub chunks: u64,
-    /// Games.
     pub games: u64,
-    /// Positions.
     pub positions: u64,
 }

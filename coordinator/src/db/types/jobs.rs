@@ -45,9 +45,7 @@ pub struct LeaseQuotas {
 /// The random numbers of one lease, drawn by the caller so that tests can choose them.
 #[derive(Debug, Clone, Copy)]
 pub struct Chances {
-    /// The job's identifier.
     pub job: JobId,
-    /// The job's seed.
     pub seed: Seed,
     /// From 0 to 1: below the gate share, an open gate match is served.
     pub gate: f64,
@@ -96,14 +94,12 @@ pub struct Pulse {
 pub struct JobCursor {
     /// When its lease ended, in milliseconds since 1970.
     pub ended: i64,
-    /// Its identifier's bytes.
     pub id: Vec<u8>,
 }
 
 /// What became of some jobs of which nothing came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobsForgotten {
-    /// How many were removed.
     pub removed: u64,
     /// The last one that was looked at, if there may be more.
     pub last: Option<JobCursor>,

@@ -26,11 +26,9 @@ pub const CANDIDATES: u32 = 32;
 /// A network whose file is verified and stored.
 #[derive(Debug, Clone)]
 pub struct NetworkDraft {
-    /// The run.
     pub run: RunName,
     /// Its file's SHA-256.
     pub hash: ContentHash,
-    /// Its file's size.
     pub bytes: u64,
     /// What it is.
     pub spec: NetworkSpec,
@@ -56,11 +54,9 @@ pub struct AnchorDraft {
 pub struct ExportDraft {
     /// The network's SHA-256.
     pub network: ContentHash,
-    /// The format.
     pub format: ExportFormat,
     /// The file's SHA-256.
     pub hash: ContentHash,
-    /// The file's size.
     pub bytes: u64,
     /// Who submitted it.
     pub user: UserId,
@@ -73,14 +69,12 @@ pub struct Rollback {
     pub from: NetworkNumber,
     /// What is to be best.
     pub to: NetworkNumber,
-    /// Why.
     pub reason: String,
 }
 
 /// A set of puzzles to be added to a run.
 #[derive(Debug, Clone)]
 pub struct PuzzleSetDraft {
-    /// The run.
     pub run: RunName,
     /// A name for people, for example the file's.
     pub name: String,

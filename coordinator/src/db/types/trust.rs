@@ -61,7 +61,6 @@ pub const NAME_AN_AUDITOR: &str =
 /// An audit whose chunk has not been read yet.
 #[derive(Debug, Clone)]
 pub struct UnplannedAudit {
-    /// The audit.
     pub id: i64,
     pub chunk: ContentHash,
     /// By which rules its games were played.
@@ -76,7 +75,6 @@ pub struct UnplannedAudit {
 /// The chunk that an audit job is about.
 #[derive(Debug, Clone)]
 pub struct AuditedChunk {
-    /// The chunk.
     pub hash: ContentHash,
     /// What of it is searched again; game `i` of the audit is span `i`.
     pub spans: Vec<Span>,
@@ -96,7 +94,6 @@ pub enum ChunkStatus {
 pub struct ExclusionOrder {
     /// What they are from now on.
     pub state: ChunkStatus,
-    /// Why.
     pub reason: String,
 }
 

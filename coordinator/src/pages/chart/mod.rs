@@ -37,7 +37,6 @@ pub(super) struct ChartData {
     pub y_span: f64,
     /// What the horizontal axis's numbers are.
     pub x_axis: Axis,
-    /// How large it is.
     pub size: Size,
     /// What part of it is shown.
     pub view: View,
@@ -103,7 +102,6 @@ pub(super) struct Line {
     pub name: String,
     /// Its class in the style sheet.
     pub class: &'static str,
-    /// Its points.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -117,9 +115,7 @@ impl Line {
 /// A point, perhaps with an interval.
 #[derive(Debug)]
 pub(super) struct Point {
-    /// Horizontal place.
     pub x: f64,
-    /// Vertical place.
     pub y: f64,
     /// The ends of its interval.
     pub interval: Option<(f64, f64)>,

@@ -10,11 +10,8 @@ pub struct GameSums {
     pub games: u32,
     /// Searched plies.
     pub plies: u64,
-    /// Games drawn.
     pub draws: u32,
-    /// Games that White won.
     pub white_wins: u32,
-    /// Their searches.
     pub searches: SearchSums,
 }
 

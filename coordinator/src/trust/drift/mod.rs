@@ -41,7 +41,6 @@ pub struct Sample {
 /// A worker whose games on one backend lie far from the others'.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspicion {
-    /// The contributor.
     pub user: UserId,
     /// The worker, or `all workers` together.
     pub worker: String,

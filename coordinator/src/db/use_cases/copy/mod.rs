@@ -99,7 +99,6 @@ pub struct Progress {
 /// A table that was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Copied {
-    /// Its name.
     pub table: &'static str,
     pub rows: u64,
 }
