@@ -223,9 +223,9 @@ impl Database {
     /// Recomputes a run's sums from its facts and tells where they differ; all but ratings, which are
     /// [fitted](crate::ratings::refit).
     pub async fn check(&self, run: &RunName) -> Result<Checked> {
-        read!(self.readers.for_checks(), "check", |conn| check::all(
-            conn, run
-        ))
+        read!(self.readers.for_checks(), "check", |conn| {
+            check::check_snapshot(conn, run)
+        })
     }
 
     /// Writes a copy of the whole ledger to a new file, while it is in use.

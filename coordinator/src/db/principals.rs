@@ -49,7 +49,7 @@ impl Principals {
     }
 
     /// Remembers what the ledger answered, unless something was changed since it was asked.
-    pub(crate) fn keep(&self, token: &TokenHash, principal: &Principal, asked: Generation) {
+    pub(crate) fn store(&self, token: &TokenHash, principal: &Principal, asked: Generation) {
         let mut cache = self.0.lock();
         if cache.generation != asked.0 {
             return;
@@ -91,10 +91,10 @@ mod tests {
         };
         let asked = principals.invalidate_one(&token);
         principals.invalidate();
-        principals.keep(&token, &principal, asked);
+        principals.store(&token, &principal, asked);
         assert!(principals.get(&token).is_none(), "the answer was old");
         let asked = principals.invalidate_one(&token);
-        principals.keep(&token, &principal, asked);
+        principals.store(&token, &principal, asked);
         assert!(principals.get(&token).is_some());
         principals.invalidate();
         assert!(principals.get(&token).is_none());

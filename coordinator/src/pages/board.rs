@@ -39,7 +39,7 @@ struct Piece {
 impl Board {
     /// The position, the side `below` at the bottom, with these squares marked.
     pub(super) fn new(position: &Chess, marked: &[Square], below: Side) -> Self {
-        let place = |square| place(square, below);
+        let place = |square| locate(square, below);
         let turn = position.turn();
         let king = position
             .board()
@@ -87,7 +87,7 @@ fn along(names: &str, forward: bool) -> Vec<char> {
     }
 }
 
-fn place(square: Square, below: Side) -> SquareXy {
+fn locate(square: Square, below: Side) -> SquareXy {
     let (file, rank) = (u32::from(square.file()), u32::from(square.rank()));
     match below {
         Side::White => SquareXy {

@@ -68,7 +68,7 @@ struct Kept {
 
 impl Digests {
     /// These games, in their order, with what is told of each. Those whose chunk cannot be read are left out.
-    pub(super) async fn of(&self, state: &PagesState, games: Vec<GameInfo>) -> Vec<Digested> {
+    pub(super) async fn describe(&self, state: &PagesState, games: Vec<GameInfo>) -> Vec<Digested> {
         let mut wanted = HashSet::new();
         let mut read = 0;
         for hash in games.iter().map(|game| game.chunk) {
@@ -77,7 +77,7 @@ impl Digests {
             }
             read += 1;
             match of_chunk(state, &hash).await {
-                Ok(chunk) => self.0.lock().keep(hash, chunk),
+                Ok(chunk) => self.0.lock().insert(hash, chunk),
                 Err(error) => {
                     tracing::warn!(%hash, "The games of a chunk cannot be shown: {error:#}");
                 }
@@ -94,7 +94,7 @@ impl Digests {
 }
 
 impl Kept {
-    fn keep(&mut self, hash: ContentHash, chunk: OfChunk) {
+    fn insert(&mut self, hash: ContentHash, chunk: OfChunk) {
         let games = chunk.len();
         if self.chunks.insert(hash, chunk).is_some() {
             return;
@@ -238,8 +238,8 @@ mod tests {
         let chunk = || -> OfChunk { std::iter::repeat_n(None, GAMES / 2).collect() };
         let hashes = [1_u8, 2, 3].map(|n| ContentHash::of(&[n]));
         for hash in hashes {
-            kept.keep(hash, chunk());
-            kept.keep(hash, chunk());
+            kept.insert(hash, chunk());
+            kept.insert(hash, chunk());
         }
         let there = hashes.map(|hash| kept.chunks.contains_key(&hash));
         assert_eq!(there, [false, true, true]);

@@ -51,7 +51,7 @@ pub(super) async fn find(
         .list(|db| async move { db.games(filter).await })
         .await?;
     games.retain(|game| winner_of(game) == Some(best) && is_telling(game));
-    let games = state.digests.of(state, games).await;
+    let games = state.digests.describe(state, games).await;
     Ok(pick(&games, state.now()).map(|game| Featured::new(game, best)))
 }
 

@@ -114,7 +114,7 @@ pub(super) async fn list(
     let is_searched = filter.is_searched();
     let found = match written.is_some() && opening.is_none() {
         true => Some(Vec::new()),
-        false => found(&state, filter).await?,
+        false => find_games(&state, filter).await?,
     };
     let is_known = found.is_some();
     let games = found.unwrap_or_default();
@@ -166,7 +166,10 @@ pub(super) async fn list(
 }
 
 /// The games of a filter whose run there is; nothing if there is no contributor of its name.
-async fn found(state: &PagesState, filter: GameFilter) -> Result<Option<Vec<GameInfo>>, DbError> {
+async fn find_games(
+    state: &PagesState,
+    filter: GameFilter,
+) -> Result<Option<Vec<GameInfo>>, DbError> {
     if !filter.contributor.as_deref().is_none_or(is_user_name) {
         return Ok(None);
     }

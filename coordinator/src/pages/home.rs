@@ -98,12 +98,12 @@ pub(super) async fn index(State(state): State<PagesState>, address: Address) -> 
     if let (Some(only), None) = (open.next(), open.next()) {
         return overview(&state, only.clone(), address).await;
     }
-    all(&state, runs, &address).await
+    render_runs(&state, runs, &address).await
 }
 
 /// `GET /runs`: all runs, also if there is only one.
 pub(super) async fn list(State(state): State<PagesState>, address: Address) -> Page {
-    all(&state, state.db.runs().await?, &address).await
+    render_runs(&state, state.db.runs().await?, &address).await
 }
 
 /// The newest games of a run. A chunk of puzzles would fill the list: they are on a page of their own, and here while there
@@ -127,7 +127,7 @@ async fn latest_games(db: &SharedDatabase, run: &RunName) -> Result<Vec<GameInfo
     Ok(games)
 }
 
-async fn all(state: &PagesState, runs: Vec<RunInfo>, address: &Address) -> Page {
+async fn render_runs(state: &PagesState, runs: Vec<RunInfo>, address: &Address) -> Page {
     let is_archived = |run: &RunInfo| run.archived_at.is_some();
     let (archived, open): (Vec<_>, Vec<_>) = runs.into_iter().partition(is_archived);
     let mut cards = Vec::with_capacity(open.len());

@@ -50,9 +50,9 @@ pub(super) async fn find(
         .await?;
     let decided = games.iter().filter(|game| game.result != GameResult::Draw);
     let decided = decided.take(READ).cloned().collect();
-    let mut level = state.digests.of(state, decided).await;
+    let mut level = state.digests.describe(state, decided).await;
     level.retain(|game| game.digest.is_level);
-    Ok(chosen(&games, &level, networks))
+    Ok(choose_games(&games, &level, networks))
 }
 
 /// The games in which the side that lost was expected to score most, the greatest turn first.
@@ -65,7 +65,11 @@ fn turned(games: &[Digested]) -> Vec<&Digested> {
 }
 
 /// Picks among all games and, for turnarounds and upsets, among those that began with equal material.
-fn chosen(games: &[GameInfo], level: &[Digested], networks: &[NetworkInfo]) -> Vec<Instructive> {
+fn choose_games(
+    games: &[GameInfo],
+    level: &[Digested],
+    networks: &[NetworkInfo],
+) -> Vec<Instructive> {
     let mates = || {
         let all = games.iter();
         all.filter(|game| game.termination == Termination::Checkmate)
@@ -181,7 +185,7 @@ mod tests {
             network(0, 0.0, None),
             network(1, 200.0, Some("alphabeta-1")),
         ];
-        let found = chosen(&[game(1, (0, 1), "white-wins", 90)], &[], &networks);
+        let found = choose_games(&[game(1, (0, 1), "white-wins", 90)], &[], &networks);
         assert_eq!(
             (found[0].white.as_str(), found[0].black.as_str()),
             ("#0", "alphabeta-1")
@@ -197,7 +201,7 @@ mod tests {
             game(3, (0, 1), "black-wins", 60),
         ];
         let level = games.clone().map(|game| digested(game, 0.0));
-        let found = chosen(&games, &level, &networks);
+        let found = choose_games(&games, &level, &networks);
         let told: Vec<_> = found
             .iter()
             .map(|one| (one.game.id.0, one.why.as_str()))
@@ -209,7 +213,7 @@ mod tests {
                 (2, "the shortest mate, 30 plies"),
             ]
         );
-        let without_level = chosen(&games, &[], &networks);
+        let without_level = choose_games(&games, &[], &networks);
         assert!(
             without_level
                 .iter()
@@ -221,7 +225,7 @@ mod tests {
     fn the_greatest_turns_come_first_and_lead_to_where_they_begin() {
         let games = [(1, 0.4), (2, 0.9), (3, 0.1)]
             .map(|(id, value)| digested(game(id, (0, 1), "white-wins", 60), value));
-        let found = chosen(&[], &games, &[]);
+        let found = choose_games(&[], &games, &[]);
         let told: Vec<_> = found.iter().map(|one| (one.game.id.0, one.ply)).collect();
         assert_eq!(told, [(2, Some(21)), (1, Some(21))]);
         assert!(

@@ -65,7 +65,7 @@ pub(super) async fn of_run(
         let games = state
             .list(|db| async move { db.games(filter).await })
             .await?;
-        let games = state.digests.of(state, games).await;
+        let games = state.digests.describe(state, games).await;
         let openings = games.iter().filter_map(|game| game.digest.opening.clone());
         generations.push(Generation {
             network,

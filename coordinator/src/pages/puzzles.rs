@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::address::Address;
 use super::chart::{Chart, ChartData, Line, Point};
 use super::layout::{Layout, Page, Tab, page};
-use super::networks::listed;
+use super::networks::paginate;
 use super::{PagesState, text};
 use crate::db::{DbError, PuzzleSetInfo};
 
@@ -82,7 +82,7 @@ pub(super) async fn scores(
     let mut networks = state.db.networks_in_short(&run).await?;
     networks.retain(|info| info.puzzles.is_some());
     let all: Vec<Scored> = networks.iter().filter_map(score_of).collect();
-    let (networks, last) = listed(networks, query.before);
+    let (networks, last) = paginate(networks, query.before);
     let scored = with_groups(&state, &run, &networks).await?;
     let themes = themes(&scored);
     let set = |info: PuzzleSetInfo| SetRow {

@@ -71,7 +71,7 @@ impl RatingScale {
     pub(super) fn elo(&self, rating: &Rating) -> String {
         match self {
             Self::First => text::rating(rating),
-            Self::Given(_) if text::is_reference(rating) => given(rating.elo),
+            Self::Given(_) if text::is_reference(rating) => format_given(rating.elo),
             Self::Given(_) => {
                 let half = (rating.high - rating.low) / 2.0;
                 format!("{} ± {half:.0}", self.point(rating.elo))
@@ -96,7 +96,7 @@ impl fmt::Display for RatingScale {
             Self::Given(anchors) => {
                 let anchors = anchors.iter();
                 let each: Vec<_> = anchors
-                    .map(|(name, elo)| format!("{name} = {}", given(*elo)))
+                    .map(|(name, elo)| format!("{name} = {}", format_given(*elo)))
                     .collect();
                 f.write_str(&each.join(", "))
             }
@@ -105,7 +105,7 @@ impl fmt::Display for RatingScale {
 }
 
 /// What an anchor was given: mostly a whole number.
-fn given(elo: f64) -> String {
+fn format_given(elo: f64) -> String {
     text::decimal(elo, usize::from(elo.fract() != 0.0))
 }
 

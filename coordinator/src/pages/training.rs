@@ -89,7 +89,7 @@ pub(super) async fn charts(
     let view = View::of(query.from, query.to);
     let run = state.db.run(&name).await?;
     let points = state.db.metrics_throughout(&name, POINTS).await?;
-    let (points, stray) = together(&points);
+    let (points, stray) = drop_strays(&points);
     let mut charts = Vec::new();
     for (name, measured) in series(points) {
         charts.extend(card(&name, &measured, view)?);
@@ -114,7 +114,7 @@ pub(super) async fn charts(
 
 /// Reports without the few whose steps are far from those of all others, in whose charts nothing
 /// else could be seen, and the farthest of these steps.
-fn together(points: &[MetricPoint]) -> (&[MetricPoint], Option<u64>) {
+fn drop_strays(points: &[MetricPoint]) -> (&[MetricPoint], Option<u64>) {
     let few = points.len() / FEW;
     let far = |way: u64, reach: u64| way > reach.saturating_mul(FAR);
     let end = (points.len() - few..points.len())
@@ -202,7 +202,7 @@ fn card(name: &str, measured: &Measured, view: View) -> Result<Option<Card>, ask
     let told_apart = !measured.held_out.is_empty();
     let latest = parts.clone().filter_map(|(part, _, values)| {
         let (_, value) = values.last()?;
-        let value = written(*value, unit);
+        let value = format_value(*value, unit);
         Some(if told_apart {
             format!("{value} {part}")
         } else {
@@ -213,7 +213,7 @@ fn card(name: &str, measured: &Measured, view: View) -> Result<Option<Card>, ask
     let lines = parts.map(|(part, class, values)| Line {
         name: part.to_owned(),
         class,
-        points: in_unit(thinned(&shown(values, view)), unit),
+        points: in_unit(thinned(&keep_visible(values, view)), unit),
     });
     let chart = Chart::render(ChartData {
         title: format!("{title} over optimiser steps, at last {latest}"),
@@ -232,13 +232,13 @@ fn card(name: &str, measured: &Measured, view: View) -> Result<Option<Card>, ask
 }
 
 /// The values that are drawn: a part of the chart has more detail than all of it.
-fn shown(values: &[(f64, f64)], view: View) -> Vec<(f64, f64)> {
+fn keep_visible(values: &[(f64, f64)], view: View) -> Vec<(f64, f64)> {
     let drawn = values.iter().filter(|(step, _)| view.holds(*step));
     drawn.copied().collect()
 }
 
 /// A value with its unit.
-fn written(value: f64, unit: Unit) -> String {
+fn format_value(value: f64, unit: Unit) -> String {
     match unit {
         Unit::None => precise(value),
         Unit::Of(things) => format!("{} {things}", precise(value)),
@@ -366,10 +366,10 @@ mod tests {
     #[test]
     fn speed_and_reuse_have_few_digits_and_losses_have_all() {
         let written = [
-            written(583.952, Unit::About("positions a second")),
-            written(4.777, Unit::About("times")),
-            written(1_234.5, Unit::About("positions")),
-            written(1.2346, Unit::Of("nats")),
+            format_value(583.952, Unit::About("positions a second")),
+            format_value(4.777, Unit::About("times")),
+            format_value(1_234.5, Unit::About("positions")),
+            format_value(1.2346, Unit::Of("nats")),
         ];
         let expected = [
             "584 positions a second",
@@ -413,7 +413,7 @@ mod tests {
                 values: BTreeMap::new(),
             };
             let points: Vec<_> = steps.iter().map(point).collect();
-            let (kept, stray) = together(&points);
+            let (kept, stray) = drop_strays(&points);
             (kept.iter().map(|p| p.step).collect::<Vec<_>>(), stray)
         };
         let honest: Vec<u64> = (100..=129).map(|n| 10 * n).collect();

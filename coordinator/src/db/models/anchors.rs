@@ -46,7 +46,7 @@ fn read(column: f64) -> Result<AnchorElo> {
 }
 
 /// The anchors of a run whose Elo is given, in ascending order.
-pub(crate) async fn given(
+pub(crate) async fn list_given(
     conn: &mut AnyConnection,
     run: i64,
 ) -> Result<Vec<(NetworkNumber, AnchorElo)>> {

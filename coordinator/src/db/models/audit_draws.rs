@@ -104,7 +104,7 @@ async fn board(
     let authors = waiting.iter().map(|(_, author)| *author);
     let everybody: BTreeSet<i64> = at_work.iter().copied().chain(authors).collect();
     let people = people(conn, &everybody).await?;
-    let asked = asked(conn, &waiting).await?;
+    let asked = load_opinion_givers(conn, &waiting).await?;
     let positions = positions(conn, run, now).await?;
     let candidates = at_work.iter().filter_map(|user| {
         Some(Candidate {
@@ -175,7 +175,7 @@ async fn people(conn: &mut AnyConnection, users: &BTreeSet<i64>) -> Result<BTree
 }
 
 /// Who has an opinion on these audits.
-async fn asked(
+async fn load_opinion_givers(
     conn: &mut AnyConnection,
     waiting: &[(i64, i64)],
 ) -> Result<HashMap<i64, Vec<UserId>>> {

@@ -124,7 +124,7 @@ pub(crate) async fn resume(conn: &mut AnyConnection, run: i64, now: Timestamp) -
 }
 
 /// Leaves an outage, in which no worker was heard, out of the time that audits have waited.
-pub(crate) async fn outlast(conn: &mut AnyConnection, heard: i64, now: i64) -> Result<()> {
+pub(crate) async fn extend_waits(conn: &mut AnyConnection, heard: i64, now: i64) -> Result<()> {
     sqlx::query(
         "UPDATE audits SET opened_at = CASE WHEN opened_at > $1 THEN $2
            ELSE opened_at + $3 END

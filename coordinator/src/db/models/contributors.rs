@@ -31,7 +31,7 @@ impl Ledger {
     ) -> Result<Contributors> {
         read!(self, "contributors", |conn| async {
             let run = id_of(conn, filter.run.as_ref()).await?;
-            let rows: Vec<Listed> = listing(&filter, run, now)?.fetch_all(conn).await?;
+            let rows: Vec<Listed> = build_listing(&filter, run, now)?.fetch_all(conn).await?;
             let all = rows.first().map(|row| (to_count(row.people), row.of_all()));
             let (all, together) = all.unwrap_or_default();
             let list = rows.into_iter().map(|row| {
@@ -55,7 +55,9 @@ impl Ledger {
         run: Option<&RunName>,
         now: Timestamp,
     ) -> Result<ContributorDetail> {
-        read!(self, "contributors", |conn| one(conn, name, run, now))
+        read!(self, "contributors", |conn| load_contributor(
+            conn, name, run, now
+        ))
     }
 }
 
@@ -166,7 +168,7 @@ async fn id_of(conn: &mut AnyConnection, run: Option<&RunName>) -> Result<Option
     }
 }
 
-async fn one(
+async fn load_contributor(
     conn: &mut AnyConnection,
     name: &str,
     run: Option<&RunName>,
@@ -175,7 +177,7 @@ async fn one(
     let user = users::id_of(conn, name).await?;
     let run = id_of(conn, run).await?;
     let mut query = Statement::new("SELECT ");
-    tell(&mut query, run, now)?;
+    push_columns(&mut query, run, now)?;
     query.push(" FROM users t WHERE t.id = ").bind(user)?;
     let contributor: ContributorRow = query.fetch_one(&mut *conn).await?;
     let of_all_time = contributor.credit.read();
@@ -187,15 +189,15 @@ async fn one(
         let credit = match since {
             Some(since) => {
                 let begins = since.begins(now);
-                let given = given(conn, user, run, &begins, since.length).await?;
+                let given = list_spans(conn, user, run, &begins, since.length).await?;
                 if span == Span::Month {
                     days = by_day(&begins, &given, contributor.created_at, now)?;
                 }
-                total(&given)
+                add_up(&given)
             }
             None => of_all_time,
         };
-        let rank = place(conn, run, since, credit.positions).await?;
+        let rank = load_rank(conn, run, since, credit.positions).await?;
         of_all = rank.filter(|_| span == Span::All);
         spans.push(SpanCredit { span, credit, rank });
     }
@@ -209,7 +211,7 @@ async fn one(
 
 /// The place by positions of somebody who gave so many in a span, from 1; none without any. Those who
 /// gave as many share the place.
-async fn place(
+async fn load_rank(
     conn: &mut AnyConnection,
     run: Option<i64>,
     since: Option<Since>,
@@ -219,7 +221,7 @@ async fn place(
         return Ok(None);
     }
     let mut query = Statement::new("SELECT count(*) FROM (SELECT c.user_id FROM ");
-    in_span(&mut query, run, since, "")?;
+    push_span(&mut query, run, since, "")?;
     query.push(" GROUP BY c.user_id HAVING sum(c.positions) > ");
     query.bind(count(positions))?.push(") AS ahead");
     let (ahead,): (i64,) = query.fetch_one(conn).await?;
@@ -228,7 +230,7 @@ async fn place(
 
 /// What a contributor gave in the hours or days that began at these times, each found by its key:
 /// when each began of which there is something, and what it is.
-async fn given(
+async fn list_spans(
     conn: &mut AnyConnection,
     user: i64,
     run: Option<i64>,
@@ -241,7 +243,7 @@ async fn given(
            CAST(sum(c.audit_positions) AS BIGINT) AS audit_positions
          FROM credit_spans c WHERE ",
     );
-    of_runs(&mut query, run)?;
+    push_run(&mut query, run)?;
     query.push(" AND c.user_id = ").bind(user)?;
     query.push(" AND c.length = ").bind(length)?;
     query.push(" AND c.begins IN (").bind_all(begins)?;
@@ -259,7 +261,7 @@ struct SpanRow {
     credit: CreditRow,
 }
 
-fn total(given: &[(i64, Credit)]) -> Credit {
+fn add_up(given: &[(i64, Credit)]) -> Credit {
     let add = |all: Credit, (_, credit): &(i64, Credit)| Credit {
         games: all.games + credit.games,
         positions: all.positions + credit.positions,
@@ -292,25 +294,29 @@ fn by_day(
 }
 
 /// Those who are listed; what is told of each is asked for them alone.
-fn listing(filter: &ContributorFilter, run: Option<i64>, now: Timestamp) -> Result<Statement> {
+fn build_listing(
+    filter: &ContributorFilter,
+    run: Option<i64>,
+    now: Timestamp,
+) -> Result<Statement> {
     let mut query = Statement::new(
         "SELECT t.span_games, t.span_positions, t.span_audits, t.span_audit_positions, t.place,
            t.people, t.all_games, t.all_positions, t.all_audits, t.all_audit_positions, ",
     );
-    tell(&mut query, run, now)?;
+    push_columns(&mut query, run, now)?;
     query.push(" FROM (");
-    listed(&mut query, filter, run, now)?;
+    push_listed(&mut query, filter, run, now)?;
     query.push(") AS t ORDER BY t.span_positions DESC, t.name");
     Ok(query)
 }
 
 /// Adds the columns of what is told of the users `t`.
-fn tell(query: &mut Statement, run: Option<i64>, now: Timestamp) -> Result<()> {
+fn push_columns(query: &mut Statement, run: Option<i64>, now: Timestamp) -> Result<()> {
     query.push("t.name, t.created_at");
     for column in ["games", "positions", "audits", "audit_positions"] {
         query.push(", (SELECT CAST(coalesce(sum(c.").push(column);
         query.push("), 0) AS BIGINT) FROM credits c WHERE c.user_id = t.id AND ");
-        of_runs(query, run)?;
+        push_run(query, run)?;
         query.push(") AS ").push(column);
     }
     query.push(
@@ -325,7 +331,7 @@ fn tell(query: &mut Statement, run: Option<i64>, now: Timestamp) -> Result<()> {
 
 /// Adds the query of those who are listed, with what they and all that are wanted gave in the span. Names are looked for
 /// among the run's contributors, whom the list ranks anyway.
-fn listed(
+fn push_listed(
     query: &mut Statement,
     filter: &ContributorFilter,
     run: Option<i64>,
@@ -337,7 +343,7 @@ fn listed(
         query.push(") OVER () AS BIGINT) AS all_").push(column);
     }
     query.push(" FROM (");
-    rank(query, run, Since::of(filter.span, now))?;
+    push_ranking(query, run, Since::of(filter.span, now))?;
     query.push(") AS r");
     if let Some(name) = &filter.name {
         query.push(" WHERE lower(r.name) LIKE lower(");
@@ -356,7 +362,7 @@ fn containing(name: &str) -> String {
 }
 
 /// Adds the query of all who gave something in a span, with their places. Those who gave as much share one.
-fn rank(query: &mut Statement, run: Option<i64>, since: Option<Since>) -> Result<()> {
+fn push_ranking(query: &mut Statement, run: Option<i64>, since: Option<Since>) -> Result<()> {
     query.push(
         "SELECT u.id, u.name, u.created_at, rank() OVER (ORDER BY sum(c.positions) DESC) AS place",
     );
@@ -365,7 +371,7 @@ fn rank(query: &mut Statement, run: Option<i64>, since: Option<Since>) -> Result
         query.push(") AS BIGINT) AS span_").push(column);
     }
     query.push(" FROM ");
-    in_span(query, run, since, " JOIN users u ON u.id = c.user_id")?;
+    push_span(query, run, since, " JOIN users u ON u.id = c.user_id")?;
     query.push(" GROUP BY u.id");
     if since.is_some() {
         query.push(" HAVING sum(c.positions) > 0");
@@ -374,7 +380,7 @@ fn rank(query: &mut Statement, run: Option<i64>, since: Option<Since>) -> Result
 }
 
 /// Adds the credit `c` of a span, joined with `others`, and the condition that it is of the run.
-fn in_span(
+fn push_span(
     query: &mut Statement,
     run: Option<i64>,
     since: Option<Since>,
@@ -385,7 +391,7 @@ fn in_span(
         None => "credits c",
     });
     query.push(others).push(" WHERE ");
-    of_runs(query, run)?;
+    push_run(query, run)?;
     if let Some(since) = since {
         query.push(" AND c.length = ").bind(since.length)?;
         query.push(" AND c.begins >= ").bind(since.begins)?;
@@ -395,7 +401,7 @@ fn in_span(
 
 /// Adds the condition that credit is of this run, or of any: with either, the key serves that
 /// begins with the run.
-fn of_runs(query: &mut Statement, run: Option<i64>) -> Result<()> {
+fn push_run(query: &mut Statement, run: Option<i64>) -> Result<()> {
     match run {
         Some(run) => query.push("c.run_id = ").bind(run)?,
         None => query.push("c.run_id IN (SELECT id FROM runs)"),

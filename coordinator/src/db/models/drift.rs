@@ -37,7 +37,7 @@ impl Ledger {
         transact!(self, "drift", |conn| {
             let run = runs::id_of(conn, &run).await?;
             for suspicion in &found {
-                keep(conn, run, suspicion, now).await?;
+                store_finding(conn, run, suspicion, now).await?;
             }
             let users: BTreeSet<i64> = found.iter().map(|suspicion| suspicion.user.0).collect();
             for user in users {
@@ -105,7 +105,7 @@ async fn samples(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<Sample>>
     rows.into_iter().map(Row::into_sample).collect()
 }
 
-async fn keep(
+async fn store_finding(
     conn: &mut AnyConnection,
     run: i64,
     suspicion: &Suspicion,

@@ -143,7 +143,7 @@ impl LeaseValues {
             return Ok(known);
         }
         let rules = Arc::new(from_json("rules", &content(conn, name).await?)?);
-        Ok(keep(&self.rules, RULES, name, rules))
+        Ok(cache(&self.rules, RULES, name, rules))
     }
 
     async fn book(&self, conn: &mut AnyConnection, name: ContentHash) -> Result<Arc<OpeningBook>> {
@@ -153,7 +153,7 @@ impl LeaseValues {
         let text = content(conn, name).await?;
         let book = OpeningBook::from_lines(&text);
         let book = book.map_err(|error| unreadable("opening book", &error))?;
-        Ok(keep(&self.books, BOOKS, name, Arc::new(book)))
+        Ok(cache(&self.books, BOOKS, name, Arc::new(book)))
     }
 }
 
@@ -162,7 +162,7 @@ fn get<T>(cache: &Mutex<HashMap<ContentHash, Arc<T>>>, name: &ContentHash) -> Op
     cache.get(name).cloned()
 }
 
-fn keep<T>(
+fn cache<T>(
     cache: &Mutex<HashMap<ContentHash, Arc<T>>>,
     most: usize,
     name: ContentHash,
@@ -216,7 +216,8 @@ pub(crate) async fn work(
     };
     let work = match reference {
         WorkReference::SelfPlay { rules, games, book } => {
-            let AuditedRules::SelfPlay { network, params } = known(conn, rules, values).await?
+            let AuditedRules::SelfPlay { network, params } =
+                load_rules(conn, rules, values).await?
             else {
                 return Err(other_rules(rules));
             };
@@ -235,13 +236,13 @@ pub(crate) async fn work(
             }
         }
         WorkReference::Puzzles { rules, puzzles, of } => {
-            let AuditedRules::Puzzles { network, params } = known(conn, rules, values).await?
+            let AuditedRules::Puzzles { network, params } = load_rules(conn, rules, values).await?
             else {
                 return Err(other_rules(rules));
             };
             Work::Puzzles {
                 network,
-                puzzles: puzzles::drawn(conn, run, puzzles, of, seed).await?,
+                puzzles: puzzles::draw(conn, run, puzzles, of, seed).await?,
                 params,
             }
         }
@@ -257,7 +258,7 @@ pub(crate) async fn work(
                 candidate,
                 opponent,
                 params,
-            } = known(conn, rules, values).await?
+            } = load_rules(conn, rules, values).await?
             else {
                 return Err(other_rules(rules));
             };
@@ -275,7 +276,7 @@ pub(crate) async fn work(
     Ok(Some(work))
 }
 
-async fn known(
+async fn load_rules(
     conn: &mut AnyConnection,
     rules: ContentHash,
     values: &LeaseValues,

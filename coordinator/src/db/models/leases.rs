@@ -55,7 +55,7 @@ impl Ledger {
             let Some(heard) = heard.filter(|heard| *heard < now) else {
                 return Ok(0);
             };
-            audits::outlast(conn, heard, now).await?;
+            audits::extend_waits(conn, heard, now).await?;
             let done = sqlx::query(
                 "UPDATE jobs SET expires_at = CASE WHEN expires_at + $2 < $1 + lease_ms
                    THEN expires_at + $2 ELSE $1 + lease_ms END

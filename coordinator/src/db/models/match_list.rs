@@ -13,15 +13,15 @@ use crate::db::types::{MatchFilter, MatchGroup, MatchSort};
 /// How many of the newest matches are looked through for an order that no index has.
 pub(crate) const SORTED: i64 = 10_000;
 
-fn chosen(filter: &MatchFilter, run: i64) -> Result<Statement> {
+fn build_query(filter: &MatchFilter, run: i64) -> Result<Statement> {
     let mut query = Statement::new(matches::SELECT);
     if filter.sort == MatchSort::Newest {
         query.push("WHERE ");
-        wanted(&mut query, filter, run)?;
+        push_conditions(&mut query, filter, run)?;
         query.push(" ORDER BY m.id DESC");
     } else {
         query.push("WHERE m.id IN (SELECT m.id FROM matches m WHERE ");
-        wanted(&mut query, filter, run)?;
+        push_conditions(&mut query, filter, run)?;
         query.push(" ORDER BY m.id DESC LIMIT ").bind(SORTED)?;
         query.push(") ORDER BY ").push(match filter.sort {
             MatchSort::Score => {
@@ -37,7 +37,7 @@ fn chosen(filter: &MatchFilter, run: i64) -> Result<Statement> {
 }
 
 /// Adds the conditions of a filter. Only an open match may be of either purpose, so one column finds each group.
-fn wanted(query: &mut Statement, filter: &MatchFilter, run: i64) -> Result<()> {
+fn push_conditions(query: &mut Statement, filter: &MatchFilter, run: i64) -> Result<()> {
     query.push("m.run_id = ").bind(run)?;
     query.push(match filter.group {
         None => "",
@@ -58,7 +58,7 @@ impl Ledger {
     pub async fn matches(&self, filter: &MatchFilter, now: Timestamp) -> Result<Vec<MatchInfo>> {
         read!(self, "matches", |conn| async {
             let run = runs::id_of(conn, &filter.run).await?;
-            let rows: Vec<MatchRow> = chosen(filter, run)?.fetch_all(conn).await?;
+            let rows: Vec<MatchRow> = build_query(filter, run)?.fetch_all(conn).await?;
             matches::infos(conn, rows, now).await
         })
     }

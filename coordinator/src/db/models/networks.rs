@@ -28,7 +28,7 @@ impl Ledger {
             let rows = of_run(conn, run).await?;
             let exports = exports::of_run(conn, run).await?;
             let mut scores = puzzles::scores(conn, run, 0..=i64::MAX).await?;
-            told(rows, exports, |row| scores.remove(&row.number))
+            into_infos(rows, exports, |row| scores.remove(&row.number))
         })
     }
 
@@ -38,12 +38,12 @@ impl Ledger {
             let run = runs::id_of(conn, run).await?;
             let rows = of_run(conn, run).await?;
             let exports = exports::of_run(conn, run).await?;
-            told(rows, exports, |row| Some(row.solved()))
+            into_infos(rows, exports, |row| Some(row.solved()))
         })
     }
 
     pub async fn network(&self, run: &RunName, name: NetworkName) -> Result<NetworkInfo> {
-        read!(self, "networks", |conn| one(conn, run, name))
+        read!(self, "networks", |conn| load_info(conn, run, name))
     }
 
     /// A network by its file, in whichever run.
@@ -151,7 +151,7 @@ async fn of_run(conn: &mut AnyConnection, run: i64) -> Result<Vec<NetworkRow>> {
     Ok(rows)
 }
 
-fn told(
+fn into_infos(
     rows: Vec<NetworkRow>,
     mut exports: HashMap<ContentHash, Vec<NetworkExport>>,
     mut score: impl FnMut(&NetworkRow) -> Option<PuzzleScore>,
@@ -165,7 +165,7 @@ fn told(
     Ok(infos)
 }
 
-pub(crate) async fn one(
+pub(crate) async fn load_info(
     conn: &mut AnyConnection,
     run: &RunName,
     name: NetworkName,

@@ -29,7 +29,7 @@ impl Ledger {
         let asked = self.principals.invalidate_one(token);
         let principal = read!(self, "tokens", |conn| principal(conn, token))?;
         if let Some(principal) = &principal {
-            self.principals.keep(token, principal, asked);
+            self.principals.store(token, principal, asked);
         }
         Ok(principal)
     }

@@ -80,7 +80,7 @@ pub(crate) async fn count_in(conn: &mut AnyConnection, run: i64) -> Result<u32> 
 }
 
 /// Puzzles drawn by a seed of the first `of` puzzles of a run, all different: `wanted`, or all.
-pub(crate) async fn drawn(
+pub(crate) async fn draw(
     conn: &mut AnyConnection,
     run: i64,
     wanted: u32,

@@ -103,7 +103,7 @@ impl Ledger {
 
     /// Ratings of a run, best first.
     pub async fn ratings(&self, run: &RunName) -> Result<Vec<RatingRow>> {
-        read!(self, "ratings", |conn| list(conn, run))
+        read!(self, "ratings", |conn| list_ratings(conn, run))
     }
 
     /// The same with what they follow from, of one moment.
@@ -111,7 +111,7 @@ impl Ledger {
         read!(self.readers.for_checks(), "ratings", |conn| async {
             let mut moment = dialect::begin_snapshot(conn).await?;
             let state = RatingState {
-                stored: list(&mut moment, run).await?,
+                stored: list_ratings(&mut moment, run).await?,
                 basis: basis(&mut moment, run).await?,
                 fitted: fitting(&mut moment, run).await?,
             };
@@ -136,7 +136,7 @@ async fn basis_of(conn: &mut AnyConnection, run: &RunName, which: Matches) -> Re
     let id = runs::id_of(conn, run).await?;
     Ok(RatingBasis {
         results: head_to_head(conn, id, which).await?,
-        given: anchors::given(conn, id).await?,
+        given: anchors::list_given(conn, id).await?,
     })
 }
 
@@ -192,7 +192,7 @@ async fn fitting(conn: &mut AnyConnection, run: &RunName) -> Result<Fitting> {
     })
 }
 
-async fn list(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RatingRow>> {
+async fn list_ratings(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<RatingRow>> {
     let rows: Vec<(i64, Vec<u8>, f64, f64, f64, i64)> = sqlx::query_as(
         "SELECT a.network, n.hash, a.elo, a.low, a.high, a.games
          FROM ratings a JOIN networks n ON n.run_id = a.run_id AND n.number = a.network

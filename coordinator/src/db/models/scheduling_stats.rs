@@ -84,7 +84,7 @@ struct Former {
 /// The network that was best before `best`, if `best` is the last one that was promoted and was not
 /// come back to by a rollback. Those that were demoted since are passed over: no more than a few follow
 /// each other, and a run with more is told of its next best at once.
-pub(crate) async fn before(
+pub(crate) async fn load_predecessor(
     conn: &mut AnyConnection,
     run: i64,
     best: NetworkNumber,

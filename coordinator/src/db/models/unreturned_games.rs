@@ -29,7 +29,7 @@ pub(crate) struct UnreturnedGames {
 }
 
 /// What a contributor was given lately.
-pub(crate) async fn of(
+pub(crate) async fn count_unreturned(
     conn: &mut AnyConnection,
     user: UserId,
     now: Timestamp,

@@ -77,7 +77,10 @@ impl Ledger {
 }
 
 /// Why nobody can have a name: another has it, or one that looks like it.
-pub(crate) async fn taken(conn: &mut AnyConnection, name: String) -> Result<DbError> {
+pub(crate) async fn explain_name_conflict(
+    conn: &mut AnyConnection,
+    name: String,
+) -> Result<DbError> {
     let like: Option<String> = sqlx::query_scalar(
         "SELECT name FROM users WHERE skeleton = $1 AND lower(name) <> lower($2)",
     )
@@ -136,7 +139,7 @@ async fn rename(conn: &mut AnyConnection, id: i64, name: String, by: &Actor) -> 
     .fetch_optional(&mut *conn)
     .await?;
     if other.is_some() {
-        return Err(taken(conn, name).await?);
+        return Err(explain_name_conflict(conn, name).await?);
     }
     set_name(conn, id, &name).await?;
     let detail = format!("user {id} is now {name:?}");

@@ -35,7 +35,7 @@ pub(crate) async fn work(
             None => waiting(conn, run, request, Assignee::Volunteer, now).await?,
             row => row,
         },
-        Auditor::Volunteer | Auditor::Newcomer => drawn(conn, run, request, now).await?,
+        Auditor::Volunteer | Auditor::Newcomer => find_drawn(conn, run, request, now).await?,
     };
     let Some(row) = row else {
         return Ok(None);
@@ -120,7 +120,7 @@ async fn waiting(
 }
 
 /// The oldest audit for which a contributor was [drawn](crate::db::models::audit_draws), and whose worker plays all that it needs.
-async fn drawn(
+async fn find_drawn(
     conn: &mut AnyConnection,
     run: &Run,
     request: &LeaseRequest,

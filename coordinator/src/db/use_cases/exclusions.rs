@@ -90,7 +90,7 @@ pub(crate) async fn set(
     reason: &str,
     now: Timestamp,
 ) -> Result<ExclusionEffects> {
-    for sums in together(conn, which, state).await? {
+    for sums in load_sums(conn, which, state).await? {
         move_sums(conn, &sums, state).await?;
     }
     for ((run, network), groups) in tallies::puzzle_facts_of(conn, which, state).await? {
@@ -148,7 +148,7 @@ pub(crate) async fn note(
 }
 
 /// What chunks that will change have together.
-async fn together(
+async fn load_sums(
     conn: &mut AnyConnection,
     which: ChunkSelection,
     state: ChunkStatus,

@@ -231,7 +231,7 @@ async fn puzzle_work(
 ) -> Result<Option<Assignment>> {
     let seed = request.chances.seed;
     let of = batch.puzzles(conn, run.id).await?;
-    let drawn = puzzles::drawn(conn, run.id, wanted, of, seed).await?;
+    let drawn = puzzles::draw(conn, run.id, wanted, of, seed).await?;
     if drawn.is_empty() {
         return Ok(None);
     }

@@ -46,7 +46,7 @@ impl LeaseBatch {
         users.dedup();
         Ok(Self {
             open_leases: OpenLeases::by(conn, asked).await?,
-            quarantined: quarantine::among(conn, &users).await?,
+            quarantined: quarantine::list_quarantined(conn, &users).await?,
             runs: HashMap::new(),
             stats: HashMap::new(),
             formers: HashMap::new(),
@@ -106,7 +106,7 @@ impl LeaseBatch {
         let age = asked.milliseconds().saturating_sub(stats.since);
         // Nothing was best before the first network of a run.
         if best != NetworkNumber(0) && target.waits_for(&stats.network.hash, age) {
-            let find = scheduling_stats::before(conn, run.id, best);
+            let find = scheduling_stats::load_predecessor(conn, run.id, best);
             if let Some(former) = cached(&mut self.formers, run.id, find).await? {
                 stats.network = former;
                 // They were begun when it became best.

@@ -42,7 +42,10 @@ async fn is_quarantined(conn: &mut AnyConnection, user: UserId) -> Result<bool> 
 }
 
 /// Those of the contributors on whom the last order was a quarantine.
-pub(crate) async fn among(conn: &mut AnyConnection, users: &[i64]) -> Result<HashSet<i64>> {
+pub(crate) async fn list_quarantined(
+    conn: &mut AnyConnection,
+    users: &[i64],
+) -> Result<HashSet<i64>> {
     if users.is_empty() {
         return Ok(HashSet::new());
     }

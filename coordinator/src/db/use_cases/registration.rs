@@ -76,7 +76,7 @@ async fn create(conn: &mut AnyConnection, draft: UserDraft, by: &Actor) -> Resul
     .fetch_optional(&mut *conn)
     .await?;
     let Some(user) = inserted else {
-        return Err(users::taken(conn, draft.name).await?);
+        return Err(users::explain_name_conflict(conn, draft.name).await?);
     };
     let token = tokens::insert(conn, user, &draft.token, by.at).await?;
     let which = format!("token {token}");

@@ -21,7 +21,7 @@ impl Ledger {
     pub async fn trust(&self, user: &str) -> Result<TrustInfo> {
         read!(self, "standings", |conn| async {
             let user = UserId(users::id_of(conn, user).await?);
-            of(conn, user).await
+            load_trust(conn, user).await
         })
     }
 
@@ -43,9 +43,9 @@ impl Ledger {
             .await?;
             let mut found = Vec::with_capacity(users.len());
             for user in users.into_iter().map(UserId) {
-                let given = unreturned_games::of(conn, user, now).await?;
+                let given = unreturned_games::count_unreturned(conn, user, now).await?;
                 found.push(ContributorTrust {
-                    trust: of(conn, user).await?,
+                    trust: load_trust(conn, user).await?,
                     drift: drift::findings(conn, user).await?,
                     training_games: given.came,
                     missing_games: given.missing,
@@ -64,7 +64,7 @@ struct Facts {
     held: i64,
 }
 
-async fn of(conn: &mut AnyConnection, user: UserId) -> Result<TrustInfo> {
+async fn load_trust(conn: &mut AnyConnection, user: UserId) -> Result<TrustInfo> {
     let facts: Facts = sqlx::query_as(
         "SELECT u.name,
            (SELECT count(*) FROM audits a WHERE a.user_id = u.id AND a.state = 'open') AS open,

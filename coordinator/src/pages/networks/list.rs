@@ -124,7 +124,7 @@ pub(in crate::pages) async fn list(
     let networks = state.db.networks_in_short(&name).await?;
     let wanted = query.find.as_deref().map(str::trim);
     let wanted = wanted.filter(|text| !text.is_empty());
-    if let Some(number) = wanted.and_then(|text| found(&networks, text)) {
+    if let Some(number) = wanted.and_then(|text| find_network(&networks, text)) {
         let page = format!("/runs/{name}/networks/{number}");
         return Ok(Redirect::to(&page).into_response());
     }
@@ -147,7 +147,7 @@ pub(in crate::pages) async fn list(
     let is_thinned = is_thinned(&networks, chosen.over, view);
     let networks = select(networks, chosen.show, chosen.sort);
     let cut = chosen.sort.cut(networks.len());
-    let (networks, last) = listed(networks, before);
+    let (networks, last) = paginate(networks, before);
     let last = last.filter(|_| chosen.sort == Sort::Number);
     page(&NetworksPage {
         layout: Layout::of(&state.presentation, &run, Tab::Networks).pictured(&address),
@@ -172,7 +172,7 @@ pub(in crate::pages) async fn list(
 }
 
 /// The network of which somebody writes the number, or the name if it is an anchor.
-fn found(networks: &[NetworkInfo], text: &str) -> Option<NetworkNumber> {
+fn find_network(networks: &[NetworkInfo], text: &str) -> Option<NetworkNumber> {
     let number = text.trim_start_matches('#').parse().map(NetworkNumber);
     let is_it = |info: &&NetworkInfo| {
         let name = info.anchor.as_ref().map(AnchorName::as_str);
@@ -266,7 +266,7 @@ fn select(mut networks: Vec<NetworkInfo>, show: Show, sort: Sort) -> Vec<Network
 }
 
 /// The networks of a page, and the last of them if there are older ones.
-pub(in crate::pages) fn listed(
+pub(in crate::pages) fn paginate(
     networks: Vec<NetworkInfo>,
     before: Option<NetworkNumber>,
 ) -> (Vec<NetworkInfo>, Option<NetworkNumber>) {
@@ -286,15 +286,15 @@ mod tests {
     #[test]
     fn older_networks_are_a_page_further() {
         let all: Vec<_> = (0..=NETWORKS as u32).rev().map(network).collect();
-        let (first, last) = listed(all.clone(), None);
+        let (first, last) = paginate(all.clone(), None);
         assert_eq!(
             (first.len(), last),
             (NETWORKS, Some(NetworkNumber(1))),
             "one is left"
         );
-        let (rest, last) = listed(all.clone(), last);
+        let (rest, last) = paginate(all.clone(), last);
         assert_eq!((&rest[..], last), (&all[NETWORKS..], None));
-        assert_eq!(listed(all, Some(NetworkNumber(0))), (Vec::new(), None));
+        assert_eq!(paginate(all, Some(NetworkNumber(0))), (Vec::new(), None));
     }
 
     #[test]

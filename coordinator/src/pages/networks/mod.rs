@@ -13,7 +13,7 @@ use rookery_common::protocol::networks::{
     ExportFormat, NetworkInfo, NetworkName, PuzzleGroup, PuzzleScore,
 };
 
-pub(super) use list::{list, listed};
+pub(super) use list::{list, paginate};
 pub(super) use ratings::{ELO_SPAN, Over, anchor_lines, cut_off, rating_chart, was_best};
 
 use super::address::Address;

@@ -13,7 +13,10 @@ use crate::db::types::GameFilter;
 use crate::openings::OpeningFilter;
 
 /// Games of a filter, newest first.
-pub(crate) async fn list(conn: &mut AnyConnection, filter: &GameFilter) -> Result<Vec<GameInfo>> {
+pub(crate) async fn list_games(
+    conn: &mut AnyConnection,
+    filter: &GameFilter,
+) -> Result<Vec<GameInfo>> {
     let run = match &filter.run {
         Some(run) => Some(runs::id_of(conn, run).await?),
         None => None,
@@ -22,12 +25,18 @@ pub(crate) async fn list(conn: &mut AnyConnection, filter: &GameFilter) -> Resul
         Some(name) => Some(users::id_of(conn, name).await?),
         None => None,
     };
-    let rows: Vec<GameRow> = chosen(filter, run, contributor)?.fetch_all(conn).await?;
+    let rows: Vec<GameRow> = build_query(filter, run, contributor)?
+        .fetch_all(conn)
+        .await?;
     rows.into_iter().map(GameRow::into_info).collect()
 }
 
 /// The query that chooses games.
-fn chosen(filter: &GameFilter, run: Option<i64>, contributor: Option<i64>) -> Result<Statement> {
+fn build_query(
+    filter: &GameFilter,
+    run: Option<i64>,
+    contributor: Option<i64>,
+) -> Result<Statement> {
     let mut query = Statement::new(SELECT);
     match (contributor, filter.network) {
         (Some(user), _) => newest_of(&mut query, filter, run, user)?,
@@ -264,7 +273,7 @@ mod tests {
         for step in SCHEMA {
             sqlx::raw_sql(step).execute(&mut conn).await.unwrap();
         }
-        let (sql, arguments) = chosen(filter, Some(1), contributor).unwrap().finish();
+        let (sql, arguments) = build_query(filter, Some(1), contributor).unwrap().finish();
         let sql = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.0));
         let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as_with(sql, arguments)
             .fetch_all(&mut conn)

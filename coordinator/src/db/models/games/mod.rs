@@ -24,13 +24,13 @@ use crate::db::sql::statement::{LISTED, Statement, parts};
 use crate::db::types::{ChunkDraft, ChunkPlace, GameFact, GameFactDetail, GameFilter};
 use crate::openings::Opening;
 
-pub(crate) use list::list;
+pub(crate) use list::list_games;
 pub(crate) use openings::{next_unnamed, set_openings};
 
 impl Ledger {
     /// Games, newest first.
     pub async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>> {
-        read!(self, "games", |conn| list(conn, &filter))
+        read!(self, "games", |conn| list_games(conn, &filter))
     }
 
     /// The newest chunk with games whose opening was not looked for, or the newest before one.

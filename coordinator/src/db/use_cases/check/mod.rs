@@ -21,7 +21,7 @@ use compare::{compare, compare_lists};
 use lineage::Acts;
 
 /// In one transaction: all sums and facts of one moment.
-pub(crate) async fn all(conn: &mut AnyConnection, run: &RunName) -> Result<Checked> {
+pub(crate) async fn check_snapshot(conn: &mut AnyConnection, run: &RunName) -> Result<Checked> {
     let mut moment = dialect::begin_snapshot(conn).await?;
     let checked = compare_all(&mut moment, run).await?;
     moment.commit().await?;

@@ -194,7 +194,7 @@ impl Alone {
     }
 
     async fn tables(&mut self) -> Result<Vec<Table>> {
-        table::all(&mut self.connection, self.dialect).await
+        table::load_tables(&mut self.connection, self.dialect).await
     }
 
     async fn raw(&mut self, sql: &'static str) -> Result<()> {
@@ -303,7 +303,7 @@ impl<'a> Bar<'a> {
         Self { progress, watch }
     }
 
-    fn tell(&mut self, table: &Table, rows: usize) {
+    fn advance(&mut self, table: &Table, rows: usize) {
         self.progress.table = table.name;
         self.progress.done += rows as u64;
         (self.watch)(self.progress);
@@ -329,7 +329,7 @@ impl<'a> Reading<'a> {
     /// The next rows; none after the last one.
     async fn next(&mut self, ledger: &mut Alone) -> Result<Vec<Row>> {
         let after = self.last.as_deref();
-        let rows = self.table.page(&mut ledger.connection, after).await?;
+        let rows = self.table.fetch_page(&mut ledger.connection, after).await?;
         rows.iter().for_each(|row| self.sum.add(row));
         if let Some(last) = rows.last() {
             self.last = Some(last.clone());
@@ -352,7 +352,7 @@ async fn fill(
             return Ok(reading.sum);
         }
         table.insert(&mut target.connection, &rows).await?;
-        bar.tell(table, rows.len());
+        bar.advance(table, rows.len());
     }
 }
 
@@ -364,7 +364,7 @@ async fn compare(table: &Table, sum: Sum, target: &mut Alone, bar: &mut Bar<'_>)
         if rows.is_empty() {
             break;
         }
-        bar.tell(table, rows.len());
+        bar.advance(table, rows.len());
     }
     if reading.sum == sum {
         return Ok(());

@@ -74,7 +74,7 @@ pub(super) async fn names(conn: &mut AnyConnection, dialect: Dialect) -> Result<
 }
 
 /// All tables of the schema.
-pub(super) async fn all(conn: &mut AnyConnection, dialect: Dialect) -> Result<Vec<Table>> {
+pub(super) async fn load_tables(conn: &mut AnyConnection, dialect: Dialect) -> Result<Vec<Table>> {
     let described = described(conn, dialect).await?;
     let table = |name| Table::of(name, &described);
     TABLES.into_iter().map(table).collect()
@@ -134,7 +134,7 @@ impl Table {
     }
 
     /// The first rows after this one, in the order of the primary key.
-    pub(super) async fn page(
+    pub(super) async fn fetch_page(
         &self,
         conn: &mut AnyConnection,
         after: Option<&[Value]>,
