@@ -98,7 +98,7 @@ impl Analyst {
         self.scores |= evaluation.is_some();
         anyhow::ensure!(
             self.scores,
-            "the engine {} says no score, only a move: it cannot judge positions",
+            "RK-0810: the engine {} says no score, only a move: it cannot judge positions",
             self.engine.name()
         );
         Ok(Finding {

@@ -30,7 +30,7 @@ pub enum Command {
     PolicyEval(policy_eval::PolicyEvalArgs),
     /// Let an engine evaluate every position of games (PGN), as comments from which a warm start learns.
     Annotate(annotate::AnnotateArgs),
-    /// Say what games and values tell of tactics: pieces left to be taken, points by material, values of missing pieces.
+    /// Measure tactics in games and values: hanging pieces, points by material, values of missing pieces.
     Probe(probe::ProbeArgs),
     /// Train an agent of the lineage, from nothing.
     #[command(subcommand)]

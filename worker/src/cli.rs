@@ -131,8 +131,8 @@ pub struct ComputeArgs {
     /// the card to other programs. [default: 1]
     #[arg(long, env = "ROOKERY_GPU_SHARE", value_name = "SHARE")]
     pub gpu_share: Option<f64>,
-    /// Let GPUs use cooperative matrices (tensor cores) in 16 bits: auto (with NVIDIA's own driver, with which they
-    /// have been seen to work on one card), on (with every driver that has them) or off. [default: auto]
+    /// Let GPUs use cooperative matrices (tensor cores) in 16 bits: auto (only with NVIDIA's own driver, tested
+    /// on one card), on (with every driver that has them) or off. [default: auto]
     #[arg(long, env = "ROOKERY_GPU_MATRICES", value_name = "WHEN")]
     pub gpu_matrices: Option<String>,
 }

@@ -1,6 +1,5 @@
-//! Who may end games before the rules do, as the volunteer provides it: endgame tables, and a strong
-//! engine. Runs say whether they want such judgements; where they do and this worker has none, it
-//! plays on.
+//! Adjudication: endgame tables and a strong engine of the volunteer may end games before the rules do. Runs say
+//! whether they want that. A worker without them plays on.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,7 +39,7 @@ impl Judges {
             let (files, pieces) = (quantity(tables.files(), "file"), tables.pieces());
             tracing::info!("endgame tables: {files}, up to {pieces} pieces");
             for problem in tables.problems() {
-                tracing::warn!("endgame tables: {problem}");
+                tracing::warn!("RK-0011: an endgame table cannot be used: {problem}");
             }
             judges.tables = Some(Arc::new(tables));
         }

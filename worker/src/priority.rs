@@ -42,7 +42,7 @@ fn be_nice(nice: i32) {
         }
     });
     if let Err(error) = set {
-        tracing::warn!("other programs cannot be let go first: {error}");
+        tracing::warn!("the priority of this worker's threads cannot be lowered: {error}");
     }
 }
 

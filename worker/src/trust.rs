@@ -38,7 +38,7 @@ pub enum TrustError {
         error: ApiError,
     },
     /// The job was made before the run's key was followed by another.
-    #[error("the job of run {run} is signed with a key that was followed by another")]
+    #[error("RK-0416: the job of run {run} is signed with a key that was followed by another")]
     Superseded {
         /// The run.
         run: RunName,
@@ -46,7 +46,7 @@ pub enum TrustError {
     /// The coordinator names another key, or none.
     #[error(
         "RK-0410: run {run} must be signed by the key {trusted}, but the coordinator names {offered}: {reason}. Either its \
-         operator lost the key, or somebody else answers in its place; ask the operator, and if the \
+         operator lost the key, or another server answers in its place; ask the operator, and if the \
          new key is right, start once with --run-key KEY (keys are kept in {path})",
         path = path.display()
     )]
@@ -141,7 +141,7 @@ impl Trust {
         write_private(&self.path, &toml::to_string(pins)?)
     }
 
-    /// The key that was offered, if the trusted one vouches for it.
+    /// The key that was offered, if the trusted one endorses it.
     async fn follow(
         &self,
         client: &Client,
@@ -159,7 +159,7 @@ impl Trust {
         let newest = successor(trusted, run, &history);
         let reason = match (newest, offered) {
             (Ok(newest), Some(offered)) if newest == *offered => {
-                tracing::info!("run {run} signs with {newest} now; the key before vouches for it");
+                tracing::info!("run {run} signs with {newest} now, which the key before endorses");
                 return Ok(newest);
             }
             (Ok(_), Some(offered)) if history.iter().any(|info| info.key == *offered) => {

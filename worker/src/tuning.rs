@@ -1,5 +1,5 @@
-//! What was measured on this machine and is kept for the next start: how many games to play at once, and in what
-//! numbers to compute.
+//! What was measured on this machine and is kept for the next start: the best number of parallel games, and the fastest
+//! precision.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

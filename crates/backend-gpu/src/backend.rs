@@ -300,8 +300,8 @@ fn compare(
         return Ok(());
     }
     Err(BackendError::Failed(format!(
-        "{} computes a network of {} wrongly in {}: {apart:.2e} from the processor's numbers, where {tolerance} is \
-         allowed; a newer driver may help",
+        "RK-0317: {} computes a network of {} wrongly in {}: {apart:.2e} from the processor's results, where \
+         {tolerance} is allowed; a newer driver may help",
         network.gpu.adapter,
         network.spec().shape(),
         network.precision(),

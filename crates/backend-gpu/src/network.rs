@@ -43,7 +43,7 @@ impl GpuNetwork {
         let plan = gpu.attempt(|| Planner::new(&gpu, weights, storage)?.plan(path));
         let plan = plan.map_err(|error| match error {
             GpuError::OutOfMemory => BackendError::OutOfMemory(format!(
-                "{} has too little free memory for a network of {}",
+                "RK-0304: the GPU's memory is full: {} has too little for a network of {}",
                 gpu.adapter,
                 weights.spec().shape()
             )),

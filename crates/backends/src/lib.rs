@@ -56,7 +56,7 @@ pub fn open(
     };
     if device == DeviceChoice::Auto && gpus.is_empty() && has_nvidia_gpu() {
         tracing::warn!(
-            "this machine has an NVIDIA GPU that is not used: {}",
+            "RK-0318: this machine has an NVIDIA GPU that is not used: {}",
             driver_advice()
         );
     }

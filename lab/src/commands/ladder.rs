@@ -10,13 +10,13 @@ use super::opponent::{Challenger, Opponent};
 /// Flags of `ladder`.
 #[derive(Debug, clap::Args)]
 pub struct LadderArgs {
-    /// Who is measured: a network as a file of ours or of Lc0 (.pb.gz), or an agent: dqn:FILE, value-search:FILE,
-    /// value-search:FILE@POSITIONS (so many are looked into for a move), deltazero:FILE@VISITS, thesis:FILE@VISITS,
-    /// minimax:DEPTH, mcts:PLAYOUTS.
+    /// The player to measure: a network as a file of ours or of Lc0 (.pb.gz), or an agent: dqn:FILE,
+    /// value-search:FILE, value-search:FILE@POSITIONS (POSITIONS are expanded for each move), deltazero:FILE@VISITS,
+    /// thesis:FILE@VISITS, minimax:DEPTH, mcts:PLAYOUTS.
     #[arg(long, value_name = "PLAYER")]
     pub network: Challenger,
-    /// Opponents, separated by commas: random, alphabeta:DEPTH, alphabeta:DEPTH:PERCENT (so many moves in a
-    /// hundred are any legal ones), stockfish:ELO (limited by its own UCI_Elo and 20,000 nodes a move),
+    /// Opponents, separated by commas: random, alphabeta:DEPTH, alphabeta:DEPTH:PERCENT (PERCENT of the moves
+    /// are random legal ones), stockfish:ELO (limited by its own UCI_Elo and 20,000 nodes a move),
     /// stockfish:nodes=N, uci:PROGRAM@NODES, an agent as above, or a network FILE@VISITS, for example
     /// maia-1100.pb.gz@1.
     #[arg(long, value_name = "LIST", value_delimiter = ',', required = true)]

@@ -33,11 +33,11 @@ pub struct PolicyEvalArgs {
     /// The network, as a file of ours or of Lc0 (.pb.gz).
     #[arg(long, value_name = "FILE")]
     pub network: PathBuf,
-    /// PGN files, plain, gzip or zstd. They are read to their ends: of all games some are chosen at random,
-    /// and of each of these a position.
+    /// PGN files, plain, gzip or zstd. A number of games is chosen at random from all files, and one position
+    /// from each.
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     pub pgn: Vec<PathBuf>,
-    /// Searches to judge: files of run parameters, of which the section selfplay.search counts. [default: the
+    /// Searches to judge: files of run parameters, whose section selfplay.search is used. [default: the
     /// defaults]
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub params: Vec<PathBuf>,

@@ -66,7 +66,7 @@ impl Benchmark {
 pub fn run(args: &BenchArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Result<()> {
     anyhow::ensure!(
         (0.1..=600.0).contains(&args.seconds),
-        "seconds is {}, allowed is 0.1 to 600",
+        "RK-0009: seconds is {}, allowed is 0.1 to 600",
         args.seconds
     );
     let params = params::selfplay(args)?;

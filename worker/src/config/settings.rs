@@ -127,7 +127,7 @@ impl Settings {
         let minutes = args.chunk_minutes.or(file.chunk_minutes).unwrap_or(5.0);
         anyhow::ensure!(
             (0.01..=1440.0).contains(&minutes),
-            "chunk-minutes is {minutes}, allowed is 0.01 to 1440"
+            "RK-0009: chunk-minutes is {minutes}, allowed is 0.01 to 1440"
         );
         let worker = args.worker.or(file.worker.clone());
         Ok(Self {
@@ -175,7 +175,7 @@ fn playing_time(minutes: f64) -> anyhow::Result<Duration> {
     const YEAR: f64 = 60.0 * 24.0 * 365.0;
     anyhow::ensure!(
         (0.01..=YEAR).contains(&minutes),
-        "--minutes is {minutes}, allowed is 0.01 to {YEAR}"
+        "RK-0009: --minutes is {minutes}, allowed is 0.01 to {YEAR}"
     );
     Ok(Duration::from_secs_f64(minutes * 60.0))
 }
@@ -213,7 +213,7 @@ impl Compute {
         let gpu_share = args.gpu_share.or(file.gpu_share).unwrap_or(1.0);
         anyhow::ensure!(
             (LEAST_GPU_SHARE..=1.0).contains(&gpu_share),
-            "gpu-share is {gpu_share}, allowed is {LEAST_GPU_SHARE} to 1"
+            "RK-0009: gpu-share is {gpu_share}, allowed is {LEAST_GPU_SHARE} to 1"
         );
         let matrices = args
             .gpu_matrices
@@ -239,7 +239,7 @@ impl Compute {
 fn number(given: Option<usize>, what: &str, most: usize) -> anyhow::Result<Option<NonZeroUsize>> {
     let check = |n: usize| {
         let number = NonZeroUsize::new(n).filter(|_| n <= most);
-        number.with_context(|| format!("{what} is {n}, allowed is 1 to {most}"))
+        number.with_context(|| format!("RK-0009: {what} is {n}, allowed is 1 to {most}"))
     };
     given.map(check).transpose()
 }
@@ -261,7 +261,7 @@ pub(crate) fn resolve_data_dir(
 ) -> anyhow::Result<PathBuf> {
     flag.or_else(|| file.dir.clone())
         .or_else(default_data_dir)
-        .context("there is no home folder; use --dir")
+        .context("RK-0010: there is no home folder; name the folder of token, networks and games with --dir")
 }
 
 impl ServerArgs {
@@ -411,7 +411,10 @@ mod tests {
         let file = "dir = \"/d\"\nserver = \"http://x\"\ngames = 99999999999";
         for refused in [flag, resolve(&[], file)] {
             let error = format!("{:#}", refused.unwrap_err());
-            assert_eq!(error, "games is 99999999999, allowed is 1 to 65536");
+            assert_eq!(
+                error,
+                "RK-0009: games is 99999999999, allowed is 1 to 65536"
+            );
         }
         let most = resolve(&["--games", "65536"], file).unwrap();
         assert_eq!(most.compute.games, NonZeroUsize::new(65_536));

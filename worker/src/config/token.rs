@@ -36,8 +36,9 @@ impl Tokens {
                 return Ok(Self::default());
             }
             Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("cannot read the tokens in {}", path.display()));
+                return Err(error).with_context(|| {
+                    format!("RK-0003: cannot read the token file {}", path.display())
+                });
             }
         };
         // The parser's message would show the line, and with it the secret.

@@ -40,7 +40,7 @@ const KEPT: usize = 8;
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     /// The download failed; what has arrived is kept.
-    #[error("a network could not be fetched: {0}")]
+    #[error("RK-0607: a network could not be fetched: {0}")]
     Api(#[from] ApiError),
     /// A file could not be read or written.
     #[error("cannot {action} {path}: {source}{}", advice(source), path = path.display())]
@@ -53,7 +53,9 @@ pub enum NetworkError {
         source: std::io::Error,
     },
     /// The connection ended early; what has arrived is kept.
-    #[error("the download of network {hash} ended after {have} of {bytes} bytes")]
+    #[error(
+        "RK-0607: network {hash} could not be fetched: the download ended after {have} of {bytes} bytes"
+    )]
     Short {
         /// The network.
         hash: ContentHash,
@@ -63,7 +65,9 @@ pub enum NetworkError {
         bytes: u64,
     },
     /// More arrived than was promised.
-    #[error("network {hash} is longer than the {bytes} bytes that the job says")]
+    #[error(
+        "RK-0607: network {hash} could not be fetched: it is longer than the {bytes} bytes that the job names"
+    )]
     Long {
         /// The network.
         hash: ContentHash,
@@ -71,7 +75,9 @@ pub enum NetworkError {
         bytes: u64,
     },
     /// The promised size is not allowed.
-    #[error("network {hash} is said to be {bytes} bytes, allowed are 1 to {MAX_FILE_BYTES}")]
+    #[error(
+        "RK-0607: network {hash} could not be fetched: the job says {bytes} bytes, allowed are 1 to {MAX_FILE_BYTES}"
+    )]
     Size {
         /// The network.
         hash: ContentHash,
@@ -87,7 +93,7 @@ pub enum NetworkError {
         found: ContentHash,
     },
     /// The file is not a network.
-    #[error("network {hash} is not usable: {error}")]
+    #[error("RK-0604: not a usable network, {hash}: {error}")]
     Unusable {
         /// The network.
         hash: ContentHash,
@@ -97,8 +103,8 @@ pub enum NetworkError {
     /// The run has a key, and the network comes without a signature, or with one that is not by
     /// this key for these bytes.
     #[error(
-        "RK-0411: network {hash} is not one of its run's ({error}): the coordinator, or whoever answers in its \
-         place, may have exchanged it; it is not used. Ask the run's operator"
+        "RK-0411: network {hash} is not signed by its run's key ({error}), and is not used: another server may answer \
+         in the coordinator's place. Ask the run's operator"
     )]
     Unsigned {
         /// The network.

@@ -264,7 +264,7 @@ async fn what_is_not_from_a_coordinator_costs_nothing_of_what_has_arrived() {
         assert!(error.may_pass(), "{answer:?}: {error}");
         let text = error.to_string();
         assert!(
-            text.starts_with("a network could not be fetched")
+            text.starts_with("RK-0607: a network could not be fetched")
                 && text.contains("did not come from a coordinator"),
             "{answer:?}: {text}"
         );

@@ -101,7 +101,7 @@ pub(super) enum JobTrouble {
     #[error(transparent)]
     Spool(SpoolError),
     /// One of its games cannot be played: a position or a move is not legal.
-    #[error("job {job} cannot be played: {error}")]
+    #[error("RK-0512: job {job} cannot be played: {error}")]
     Games {
         /// The job.
         job: JobId,

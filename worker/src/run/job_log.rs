@@ -32,7 +32,7 @@ impl JobLog {
             tokio::spawn(async move {
                 tokio::time::sleep(BURST).await;
                 let audits = quantity(log.take_audits(), "audit");
-                tracing::info!("jobs taken: {audits} of games that others played");
+                tracing::info!("jobs taken: {audits}");
             });
         }
     }

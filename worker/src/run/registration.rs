@@ -91,7 +91,7 @@ pub(super) async fn register(
         Err(CallError::Fatal(error)) if attempt.is_second(&error) => {
             let name = attempt.other_name();
             tracing::warn!(
-                "the token of {wanted} was lost with an answer or an earlier start; registering as {name}"
+                "RK-0413: the token of {wanted} was lost with an answer or an earlier start; registering as {name}"
             );
             attempt.call(&client, retry, &name).await
         }
@@ -155,7 +155,7 @@ pub(crate) fn advice(
                 .to_owned()
         }
         (Some(ProblemCode::RegistrationClosed), _) => {
-            "RK-0402: this coordinator registers nobody by itself: get a token from its operator and start with \
+            "RK-0402: this coordinator's registration is closed: get a token from its operator and start with \
              ROOKERY_TOKEN=TOKEN"
                 .to_owned()
         }
@@ -169,7 +169,9 @@ pub(crate) fn advice(
             "RK-0403: the name {name:?} is taken at {server}: if it is yours, from another machine or another --dir, copy its \
              tokens.toml into this one's folder; else choose another with --name"
         ),
-        _ => format!("the name {name:?} could not be registered; choose another with --name"),
+        _ => format!(
+            "RK-0415: the name {name:?} could not be registered; choose another with --name"
+        ),
     }
 }
 

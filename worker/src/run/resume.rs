@@ -61,11 +61,11 @@ pub(super) async fn resume(shared: &Shared, found: OpenJob) -> anyhow::Result<Op
     }
 }
 
-/// Where a job was begun whose rest cannot be computed here: in other numbers, or on another device.
+/// Where a job was begun whose rest cannot be computed here: in another precision, or on another device.
 fn elsewhere(begun: Backend, here: Backend) -> String {
     match (begun.name().split_once('-'), here.name().split_once('-')) {
-        (Some((device, numbers)), Some((here, _))) if device == here => {
-            format!("in other numbers ({numbers})")
+        (Some((device, precision)), Some((here, _))) if device == here => {
+            format!("in another precision ({precision})")
         }
         _ => format!("on another device ({begun})", begun = begun.name()),
     }
@@ -143,7 +143,7 @@ mod tests {
     fn other_numbers_of_one_device_are_told_from_another_device() {
         use Backend::{CpuBf16, CpuF32, CudaF16, Mps};
         for (begun, here, how) in [
-            (CpuBf16, CpuF32, "in other numbers (bf16)"),
+            (CpuBf16, CpuF32, "in another precision (bf16)"),
             (CpuF32, CudaF16, "on another device (cpu-f32)"),
             (Mps, CpuF32, "on another device (mps)"),
         ] {

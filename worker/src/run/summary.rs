@@ -38,8 +38,7 @@ pub(super) async fn log_account(shared: &Shared) {
 pub(super) async fn log_end(shared: &Shared, sent: Drained) {
     let Remains { kept, lost } = shared.spool.end().await.unwrap_or_default();
     if lost > 0 {
-        let lost = quantity(lost, "finished game");
-        tracing::error!("lost, as they could not be written: {lost}");
+        tracing::error!("RK-0513: finished games are lost: {lost} could not be written");
     }
     let uploaded = shared.status.uploaded();
     // Who stops at once does not wait for what the coordinator has counted.
@@ -122,7 +121,9 @@ fn quarantine(trust: &TrustInfo) -> String {
         Some(quarantine) => format!(" ({})", printable(&quarantine.reason, REASON_CHARS)),
         None => String::new(),
     };
-    format!("your account is in quarantine{reason}: none of its games count until that is lifted")
+    format!(
+        "RK-0414: your account is in quarantine{reason}: none of its games count until the operator lifts it"
+    )
 }
 
 #[cfg(test)]
@@ -183,7 +184,7 @@ mod tests {
         let text = account("quarantined", 2, Some(1)).words();
         assert_eq!(
             text,
-            "your account is in quarantine (audits[2J failed): none of its games count until that is lifted"
+            "RK-0414: your account is in quarantine (audits[2J failed): none of its games count until the operator lifts it"
         );
     }
 }

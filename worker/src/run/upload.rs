@@ -42,7 +42,7 @@ pub(super) async fn serve(shared: Shared) {
                 return;
             }
             Err(error) => {
-                tracing::error!("a chunk cannot be uploaded: {error}");
+                tracing::error!("RK-0516: finished games could not be uploaded: {error}");
                 tokio::time::sleep(PAUSE).await;
             }
         }
@@ -59,7 +59,9 @@ pub(super) async fn drain(shared: &Shared) -> Drained {
     match tokio::time::timeout(patience, send_all(shared)).await {
         Ok(Ok(())) => Drained::All,
         Ok(Err(error)) => {
-            tracing::warn!("not everything could be uploaded: {error}");
+            tracing::warn!(
+                "RK-0516: finished games could not be uploaded before the end: {error}; the next start uploads them"
+            );
             Drained::Not
         }
         Err(_) => Drained::Not,

@@ -34,7 +34,8 @@ const RUNS: usize = 20;
 /// If there is no terminal and something is missing or refused, or a file cannot be written.
 pub async fn run(args: SetupArgs, named: Option<&Path>) -> anyhow::Result<()> {
     let path = named.map(PathBuf::from).or_else(default_path);
-    let path = path.context("there is no home folder; name a file with --config")?;
+    let path = path
+        .context("RK-0010: there is no home folder; name the configuration file with --config")?;
     let mut dialog = Dialog::with_user(args.yes);
     set_up(args, &path, &mut dialog).await?;
     let config = match named {

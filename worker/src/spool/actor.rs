@@ -152,7 +152,8 @@ impl Actor {
             let waiting = quantity(self.unwritten.len(), "finished game");
             let seconds = RETRY.as_secs();
             tracing::error!(
-                "{error}; playing pauses, in memory: {waiting}, next try in {seconds} s"
+                "RK-0515: finished games cannot be written: {error}; playing pauses, {waiting} in memory, next try in \
+                 {seconds} s"
             );
         }
     }

@@ -30,7 +30,7 @@ pub enum SpoolError {
     #[error("a finished game cannot be encoded: {0}")]
     Encode(#[from] EncodeError),
     /// A job that cannot be played.
-    #[error("job {id} cannot be played: {error}")]
+    #[error("RK-0512: job {id} cannot be played: {error}")]
     Job {
         /// The job.
         id: JobId,

@@ -34,7 +34,6 @@ use rookery_common::chunk::GameRecord;
 use rookery_common::file_lock::FileLock;
 use rookery_common::ids::{ContentHash, JobId};
 use rookery_common::protocol::jobs::{Backend, Job, WorkKind};
-use rookery_common::text::quantity;
 
 pub use actor::{Remains, SpoolEvent};
 pub use entry::Verdict;
@@ -303,8 +302,10 @@ impl Spool {
             match job.restore_if_gone() {
                 Ok(()) => kept += job.unsent(),
                 Err(error) => {
-                    let lost = quantity(job.unsent(), "finished game");
-                    tracing::error!("{error}; lost: {lost}");
+                    let lost = job.unsent();
+                    tracing::error!(
+                        "RK-0513: finished games are lost: {lost} could not be written: {error}"
+                    );
                 }
             }
         }

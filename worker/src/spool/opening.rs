@@ -46,7 +46,7 @@ impl Spool {
             {
                 let path = folder.path();
                 tracing::error!(
-                    "{error}; {} is left as it is until the next start",
+                    "RK-0514: the folder of a job, {}, cannot be read now ({error}); the next start tries again",
                     path.display()
                 );
             }
@@ -75,7 +75,7 @@ impl Spool {
         }
         if let Err(error) = playable::check(job.job()) {
             tracing::error!(
-                "job {id} in {} cannot be played ({error}); its finished games are uploaded",
+                "RK-0512: job {id} in {} cannot be played ({error}); its finished games are uploaded",
                 folder.display()
             );
             job.cut()?;
@@ -128,7 +128,7 @@ impl Spool {
     fn set_aside(&self, folder: &Path) -> Result<(), SpoolError> {
         let target = self.place_aside(folder)?;
         tracing::warn!(
-            "{} cannot be read; it now lies in {}",
+            "RK-0514: the folder of a job, {}, cannot be read and was moved to {}",
             folder.display(),
             target.display()
         );

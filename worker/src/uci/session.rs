@@ -184,7 +184,8 @@ impl Session {
         }
         GameHistory::from_fen(start).or_else(|error| {
             let game = GameHistory::from_set_up_fen(start)?;
-            self.output.say(&format!("{error}; searched all the same"));
+            self.output
+                .say(&format!("{error}; the position is searched anyway"));
             Ok(game)
         })
     }

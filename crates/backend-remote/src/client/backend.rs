@@ -119,8 +119,8 @@ fn first_link(device: &RemoteDevice, patience: Duration) -> Result<(Link, Offer)
 fn unusable(address: &RemoteAddress, error: &ConnectionError) -> BackendError {
     BackendError::Failed(match error {
         ConnectionError::Io(_) => format!(
-            "{address} cannot be used: {error}; is `rookery-worker serve-device` running there, and does its --listen \
-             allow other machines?"
+            "RK-0315: the device at {address} cannot be used: {error}; is `rookery-worker serve-device` running there, \
+             and does its --listen allow other machines?"
         ),
         ConnectionError::Tls(error) => {
             let remedy = match error {
@@ -137,7 +137,7 @@ fn unusable(address: &RemoteAddress, error: &ConnectionError) -> BackendError {
                 tls_failure(error)
             )
         }
-        _ => format!("{address} cannot be used: {error}"),
+        _ => format!("RK-0315: the device at {address} cannot be used: {error}"),
     })
 }
 
@@ -245,7 +245,7 @@ impl Remote {
         if outage.is_replaced && !was_replaced {
             let (address, why, next) = (self.address(), &outage.why, &self.next.info().device);
             tracing::warn!(
-                "{address} does not answer ({why}): {next} takes its place until it does"
+                "RK-0316: {address} does not answer ({why}): {next} takes its place until it does"
             );
         }
     }

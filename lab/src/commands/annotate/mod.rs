@@ -28,8 +28,8 @@ pub struct AnnotateArgs {
     /// PGN files, plain, gzip or zstd.
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     pub pgn: Vec<PathBuf>,
-    /// Write the games with evaluations to this file; until all are done, to FILE.part, with which the
-    /// same command goes on after it was stopped, in whatever way.
+    /// Write the annotated games to this file. Until all are done they are in FILE.part, and the same command
+    /// resumes from it.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Whether it may replace one.
@@ -41,8 +41,8 @@ pub struct AnnotateArgs {
     /// Nodes that it searches in each position.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub nodes: u64,
-    /// After so large a share of the moves add a stray: a position one or two random moves away, with the
-    /// engine's answer and evaluation. They teach what good players never let happen.
+    /// Add a stray after this share of the moves: a position one or two random moves away, with the engine's
+    /// answer and evaluation. Strays teach what good players never let happen.
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub strays: f64,
     /// End after this many games. [default: all]

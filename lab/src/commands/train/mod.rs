@@ -44,7 +44,7 @@ pub struct LengthArgs {
     /// Games to learn from. [default: 1000; with --minutes, as many as fit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub games: Option<u32>,
-    /// End after so many minutes, or after --games if that is sooner.
+    /// End after this many minutes, or after --games if that is sooner.
     #[arg(long, value_name = "MINUTES", value_parser = positive)]
     pub minutes: Option<f64>,
     /// Adam's learning rate.
@@ -72,7 +72,7 @@ pub struct DqnArgs {
     /// The share of random moves in the last game.
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
     pub last_epsilon: f64,
-    /// What a ply's number is multiplied by in the published form. [default: 1 by the plies of the game]
+    /// The factor of the ply's number in the target of the published form. [default: 1 by the plies of the game]
     #[arg(long, value_name = "FACTOR", value_parser = positive)]
     pub gamma: Option<f64>,
     /// What winning is worth.

@@ -294,7 +294,7 @@ pub trait Trained: Serialize + DeserializeOwned {
 pub fn write<T: Trained>(agent: &T, path: &Path) -> anyhow::Result<()> {
     anyhow::ensure!(
         agent.network().0.is_finite(),
-        "the training diverged: weights are infinite or no numbers. {} is not written; lower --learning-rate",
+        "RK-0705: training diverged: weights are infinite or not numbers. {} is not written; lower --learning-rate",
         path.display()
     );
     let text = serde_json::to_vec(agent).context("the agent has no text")?;

@@ -53,7 +53,7 @@ impl TrainerProgram {
             .stdout(Stdio::null())
             .status()
             .with_context(|| {
-                format!("cannot start {shown}; name rookery-trainer with --trainer")
+                format!("RK-0811: cannot start {shown}; name rookery-trainer with --trainer")
             })?;
         anyhow::ensure!(
             status.success(),

@@ -238,7 +238,7 @@ impl Supervisor {
                 self.advance(job, JobEvent::Left).await;
             }
             Event::Play(PlayEvent::Failed { job, error }) => {
-                tracing::error!("job {job} cannot be played: {error}");
+                tracing::error!("RK-0512: job {job} cannot be played: {error}");
                 self.count_failure(&error);
             }
             Event::Play(PlayEvent::Died) => self.end(anyhow::anyhow!(
@@ -251,7 +251,7 @@ impl Supervisor {
                 }
             }
             Event::Spool(SpoolEvent::Unusable { job, error }) => {
-                tracing::error!("a finished game of job {job} cannot be kept: {error}");
+                tracing::error!("RK-0517: a finished game of job {job} cannot be kept: {error}");
                 let lease = self.lease(job);
                 if lease.is_some_and(|lease| lease.counters.order(Control::Drop)) {
                     self.count_failure(&error.to_string());
@@ -332,11 +332,13 @@ impl Supervisor {
         };
         let failure = close_failure(&error, tries, self.shared.shutdown.phase());
         match failure {
-            CloseFailure::Retry => log_close_failure(&error),
-            CloseFailure::GiveUp => tracing::error!("{error}; job {id} is given up"),
-            CloseFailure::Leave => {
-                tracing::error!("{error}; what can be read is uploaded at the next start");
+            CloseFailure::Retry => log_close_failure(id, &error),
+            CloseFailure::GiveUp => {
+                tracing::error!("RK-0518: job {id} cannot be closed and is given up: {error}");
             }
+            CloseFailure::Leave => tracing::error!(
+                "RK-0518: job {id} cannot be closed: {error}; the next start uploads what can be read"
+            ),
         }
         JobEvent::CloseFailed(failure)
     }
@@ -371,7 +373,7 @@ impl Supervisor {
         let in_hand = self.jobs.iter().filter(|(_, job)| job.lease.is_some());
         for (job, _) in in_hand.filter(|(_, job)| chosen(job)) {
             if let Err(error) = self.shared.spool.cut(*job).await {
-                tracing::error!("finished games cannot be made into a chunk: {error}");
+                tracing::error!("RK-0515: finished games cannot be written into a chunk: {error}");
             }
         }
     }
@@ -403,8 +405,9 @@ fn close_later(shared: &Shared, job: JobId) {
 }
 
 /// Logs that a job could not be closed now.
-fn log_close_failure(error: &SpoolError) {
-    tracing::error!("{error}; next try in {} s", CLOSE_AGAIN.as_secs());
+fn log_close_failure(id: JobId, error: &SpoolError) {
+    let seconds = CLOSE_AGAIN.as_secs();
+    tracing::error!("RK-0518: job {id} cannot be closed: {error}; next try in {seconds} s");
 }
 
 /// What to do about a job that could not be closed so often. It is given up if the spool has none such, or if
