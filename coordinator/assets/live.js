@@ -91,9 +91,11 @@
     for (const kind of ["chunk", "network", "match", "promotion", "rollback", "ratings", "metrics", "missed"]) {
       events.addEventListener(kind, hear);
     }
-    events.addEventListener("board", (event) => {
-      document.dispatchEvent(new CustomEvent("rookery-board", { detail: JSON.parse(event.data) }));
-    });
+    for (const kind of ["board", "board-ended"]) {
+      events.addEventListener(kind, (event) => {
+        document.dispatchEvent(new CustomEvent(`rookery-${kind}`, { detail: JSON.parse(event.data) }));
+      });
+    }
     events.addEventListener("promotion", (event) => {
       const told = JSON.parse(event.data);
       if (told.run === run) document.dispatchEvent(new CustomEvent("rookery-promotion", { detail: told }));

@@ -24,6 +24,7 @@ use crate::db::{
     AuditOpinion, AuditedChunk, ChunkAccepted, ChunkDraft, DbError, GameFact, GameFactDetail,
     LeasedJob, Principal, RatingsState, scheduling,
 };
+use crate::live_boards;
 use crate::openings::Opening;
 use crate::random;
 use crate::telemetry::{self, Underway};
@@ -146,7 +147,7 @@ pub async fn take(
         leased => leased?,
     };
     // A chunk names its job: it is new if its job has none in the ledger.
-    if leased.begun
+    if leased.games_counted > 0
         && let Some(accepted) = known(app, user, header.run, &hash).await?
     {
         return Ok(accepted);
@@ -155,6 +156,7 @@ pub async fn take(
         return Err(DbError::NotFound(format!("job {job} of this contributor")).into());
     }
     let (audited, games) = (leased.audited.clone(), leased.work.games());
+    let counted_before = leased.games_counted;
     let mut chunk = verified(app, user, hash, size, job, leased, bytes).await?;
     chunk.draft.chance = random::unit()?;
     chunk.draft.auditor = sender.auditor();
@@ -176,6 +178,9 @@ pub async fn take(
         let part = f64::from(accepted.receipt.games) / f64::from(games.max(1));
         app.limits.returned(user, part);
         count_played_on(&accepted.run, &chunk.played_on);
+        if counted_before + accepted.receipt.games >= games {
+            live_boards::end(app, job);
+        }
     }
     Ok(accepted)
 }

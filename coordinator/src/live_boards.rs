@@ -1,7 +1,7 @@
 //! Games that are being played, as some workers share them with their heartbeats.
 //!
-//! A few of each run are kept, in memory alone, for as long as something is heard of them. All that came is replayed
-//! before it is shown. The coordinators of a ledger tell each other by [events](crate::events).
+//! A few of each run are kept, in memory alone, until their jobs are over or nothing more is heard of them. All that came
+//! is replayed before it is shown. The coordinators of a ledger tell each other by [events](crate::events).
 
 use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
@@ -19,6 +19,9 @@ const BOARDS: usize = 4;
 const MOST: usize = 64;
 /// How long a board without updates stays.
 const SILENCE: SignedDuration = SignedDuration::from_mins(3);
+/// After how long without updates a board makes room for any other: one and a half times what a run has between two
+/// heartbeats unless its operator says otherwise.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(60);
 /// After how long a board makes room for a contributor who has none in its run.
 const TURN: SignedDuration = SignedDuration::from_mins(10);
 /// Least interval between two updates of a board: each goes to every listener. Workers send one in three seconds at most.
@@ -71,8 +74,9 @@ impl LiveBoards {
 
     /// Takes a board, if there is room for it or it is known already; whether it was taken.
     ///
-    /// An update that comes too soon after the last one is not taken. In a full run a board makes room for one of
-    /// another contributor that has at least two fewer, and the oldest one after its turn for one that has none.
+    /// An update that comes too soon after the last one is not taken. In a full run a board that is silent makes room,
+    /// first of all one of the same contributor. Else a board makes room for one of another contributor that has at least
+    /// two fewer, and the oldest one after its turn for one that has none.
     pub fn take(&self, board: LiveBoard, now: Timestamp) -> bool {
         let mut state = self.0.lock();
         state.boards.retain(|shown| is_fresh(shown.heard, now));
@@ -90,11 +94,20 @@ impl LiveBoards {
             boards.push(Shown::new(board, now));
             return true;
         }
-        let place = surplus(boards, &board).or_else(|| turn_is_over(boards, &board, now));
+        let place = silent(boards, &board, now)
+            .or_else(|| surplus(boards, &board))
+            .or_else(|| turn_is_over(boards, &board, now));
         if let Some(place) = place {
             boards[place] = Shown::new(board, now);
         }
         place.is_some()
+    }
+
+    /// Takes the board of a job away; the run in which it was shown.
+    pub fn remove(&self, job: JobId) -> Option<RunName> {
+        let boards = &mut self.0.lock().boards;
+        let place = boards.iter().position(|shown| shown.board.job == job)?;
+        Some(boards.remove(place).board.run)
     }
 
     /// The board of a job as it was heard last.
@@ -123,6 +136,18 @@ impl LiveBoards {
 fn count(boards: &[Shown], run: &RunName, contributor: &str) -> usize {
     let own = |shown: &&Shown| shown.board.run == *run && shown.board.contributor == contributor;
     boards.iter().filter(own).count()
+}
+
+/// Where the run's board stands that has been silent longest, if it makes room by that; one of this one's contributor
+/// before the others.
+fn silent(boards: &[Shown], board: &LiveBoard, now: Timestamp) -> Option<usize> {
+    let places = boards.iter().enumerate();
+    let silent = places.filter(|(_, shown)| {
+        shown.board.run == board.run && !is_within(PATIENCE, shown.heard, now)
+    });
+    let order = |shown: &Shown| (shown.board.contributor != board.contributor, shown.heard);
+    let longest = silent.min_by_key(|(_, shown)| order(shown))?;
+    Some(longest.0)
 }
 
 /// Where a board of the run stands that makes room for this one: of a contributor with at least two more.
@@ -186,6 +211,13 @@ pub async fn share(
     Ok(())
 }
 
+/// Takes the board of a job that is over away, and tells those who watch it.
+pub fn end(app: &App, job: JobId) {
+    if let Some(run) = app.live_boards.remove(job) {
+        app.events.publish(Event::BoardEnded { run, job });
+    }
+}
+
 /// The board with what came now. In a match the networks have the other colours in every second game.
 fn gone_on(mut board: LiveBoard, shared: &SharedBoard, positions: Vec<LivePosition>) -> LiveBoard {
     if board.game % 2 != shared.game % 2 {
@@ -199,7 +231,7 @@ fn gone_on(mut board: LiveBoard, shared: &SharedBoard, positions: Vec<LivePositi
     }
 }
 
-/// The board of a job that is not known yet.
+/// The board of a job that is not known yet; none if all its games have come in.
 async fn introduce(
     app: &App,
     contributor: &Principal,
@@ -208,7 +240,8 @@ async fn introduce(
     positions: Vec<LivePosition>,
 ) -> Result<Option<LiveBoard>> {
     let leased = app.db.leased_job(job).await?;
-    if shared.game >= leased.work.games() {
+    let games = leased.work.games();
+    if shared.game >= games || leased.games_counted >= games {
         return Ok(None);
     }
     let mut numbers = Vec::new();
@@ -255,8 +288,13 @@ mod tests {
         }
     }
 
+    fn jobs(boards: &LiveBoards, now: Timestamp) -> Vec<u128> {
+        let shown = boards.of(&"main".parse().unwrap(), now);
+        shown.iter().map(|board| board.job.0.as_u128()).collect()
+    }
+
     #[test]
-    fn a_run_has_four_boards_and_one_of_which_nothing_is_heard_makes_room() {
+    fn a_run_has_four_boards_and_one_that_is_silent_makes_room() {
         let boards = LiveBoards::default();
         let start: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
         for job in 0..4 {
@@ -264,15 +302,45 @@ mod tests {
         }
         assert!(!boards.take(board(4, "main"), start));
         assert!(boards.take(board(5, "other"), start));
-        assert!(
-            boards.take(board(3, "main"), start + SILENCE - UPDATE_EVERY),
-            "it is known"
-        );
-        let later = start + SILENCE;
+        let later = start + PATIENCE;
+        let before = later - UPDATE_EVERY;
+        for job in [0, 1, 3] {
+            assert!(boards.take(board(job, "main"), before), "it is known");
+        }
+        assert!(!boards.take(board(4, "main"), before));
         assert!(boards.take(board(4, "main"), later));
-        let shown = boards.of(&"main".parse().unwrap(), later);
-        let jobs: Vec<u128> = shown.iter().map(|board| board.job.0.as_u128()).collect();
-        assert_eq!(jobs, [3, 4]);
+        assert_eq!(jobs(&boards, later), [0, 1, 4, 3]);
+        assert_eq!(jobs(&boards, before + SILENCE), [4]);
+    }
+
+    #[test]
+    fn a_silent_board_of_the_same_contributor_makes_room_first() {
+        let boards = LiveBoards::default();
+        let start: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+        let taken = [("bob", 0), ("ada", 1), ("bob", 2), ("bob", 3)];
+        for (contributor, job) in taken {
+            let now = start + UPDATE_EVERY * i32::try_from(job).unwrap();
+            assert!(boards.take(board_of(contributor, job, "main"), now));
+        }
+        let now = start + PATIENCE + UPDATE_EVERY;
+        assert!(boards.take(board_of("ada", 4, "main"), now));
+        assert_eq!(jobs(&boards, now), [0, 4, 2, 3]);
+        assert!(boards.take(board_of("ada", 5, "main"), now));
+        assert_eq!(jobs(&boards, now), [5, 4, 2, 3], "the longest silent");
+    }
+
+    #[test]
+    fn a_board_that_is_removed_makes_room() {
+        let boards = LiveBoards::default();
+        let now: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
+        for job in 0..4 {
+            assert!(boards.take(board(job, "main"), now));
+        }
+        let job = |job| JobId(Uuid::from_u128(job));
+        assert_eq!(boards.remove(job(2)), Some("main".parse().unwrap()));
+        assert_eq!(boards.remove(job(2)), None);
+        assert!(boards.take(board(4, "main"), now));
+        assert_eq!(jobs(&boards, now), [0, 1, 3, 4]);
     }
 
     #[test]
@@ -304,6 +372,7 @@ mod tests {
         };
         (0..10).for_each(|minute| update(start + SignedDuration::from_mins(minute)));
         let before = start + TURN - SignedDuration::from_secs(1);
+        update(before);
         assert!(!boards.take(board_of("ada", 9, "main"), before));
         let now = start + TURN;
         assert!(boards.take(board_of("ada", 9, "main"), now));

@@ -903,5 +903,32 @@ describe("live boards", () => {
       assert.match(await shown.innerText(), /against #\d+, ada/);
       assert.equal(await shown.locator(".expects").getAttribute("height"), "70");
       await call("DELETE", `/jobs/${job.id}`);
+      await shown.waitFor({ state: "detached" });
+    }));
+
+  test("make room for others: first those of jobs that are over, then the one that is silent longest", () =>
+    on("/", "live-boards-full", async (page) => {
+      await page.clock.install({ time: 0 });
+      await page.clock.pauseAt(1_000);
+      const tell = (kind, job, more = {}) => page.evaluate(([name, detail]) => {
+        const run = document.body.dataset.run;
+        document.dispatchEvent(new CustomEvent(name, { detail: { run, ...detail } }));
+      }, [kind, { job, ...more }]);
+      const fens = ["PPPPPPPP/RNBQKBNR w KQkq - 0 1", "PPPP1PPP/RNBQKBNR b KQkq - 0 1"];
+      const positions = fens.map((white) => ({ fen: `rnbqkbnr/pppppppp/8/8/8/8/${white}` }));
+      const board = { contributor: "ada", white: 1, black: 0, value: 0, positions };
+      const play = (job) => tell("rookery-board", job, board);
+      const shown = () => page.locator("#boards [data-job]").evaluateAll((all) => all.map((one) => one.dataset.job));
+      for (const job of ["a", "b", "c", "d", "a"]) await play(job);
+      assert.deepEqual(await shown(), ["a", "b", "c", "d"]);
+      await play("e");
+      assert.deepEqual(await shown(), ["a", "c", "d", "e"]);
+      await tell("rookery-board-ended", "d");
+      assert.deepEqual(await shown(), ["a", "c", "d", "e"], "its moves are shown first");
+      await play("f");
+      assert.deepEqual(await shown(), ["a", "c", "e", "f"]);
+      await tell("rookery-board-ended", "a");
+      await page.clock.runFor(60_000);
+      assert.deepEqual(await shown(), ["c", "e", "f"]);
     }));
 });

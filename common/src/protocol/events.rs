@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use super::boards::LiveBoard;
 use super::jobs::WorkKind;
 use super::matches::MatchStatus;
-use crate::ids::{ContentHash, MatchId, NetworkNumber, RunName};
+use crate::ids::{ContentHash, JobId, MatchId, NetworkNumber, RunName};
 use crate::rating::pentanomial::Tally;
 
 /// Something that happened.
@@ -74,6 +74,13 @@ pub enum Event {
     },
     /// A game that is being played went on.
     Board(LiveBoard),
+    /// A job whose game was shown is over.
+    BoardEnded {
+        /// The run.
+        run: RunName,
+        /// The job.
+        job: JobId,
+    },
     /// The trainer reported metrics.
     Metrics {
         /// The run.
@@ -99,6 +106,7 @@ impl Event {
             Self::Rollback { .. } => "rollback",
             Self::Ratings { .. } => "ratings",
             Self::Board(_) => "board",
+            Self::BoardEnded { .. } => "board-ended",
             Self::Metrics { .. } => "metrics",
             Self::Missed { .. } => "missed",
         }

@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use rookery_common::ids::JobId;
 use rookery_common::protocol::boards::{LivePosition, SharedBoard};
-use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Job, JobRequest};
+use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Instruction, Job, JobRequest};
 use rookery_common::protocol::{OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION, Problem, ProblemCode};
 use rookery_common::text::{is_blank, is_plain};
 use utoipa_axum::router::OpenApiRouter;
@@ -14,7 +14,7 @@ use utoipa_axum::routes;
 use super::error::{ApiError, ApiResult};
 use super::extract::{Client, Contributor, Json, Path};
 use crate::app::App;
-use crate::db::{LeaseRequest, Restrictions};
+use crate::db::{DbError, LeaseRequest, Restrictions};
 use crate::limits::address::{ClientAddress, hashed_block};
 use crate::{live_boards, notices, random, versions};
 
@@ -147,11 +147,19 @@ async fn heartbeat(
 ) -> ApiResult<axum::Json<HeartbeatReply>> {
     let board = heartbeat.board.clone();
     let positions = board.as_ref().map(positions_of).transpose()?;
-    let mut reply = app
+    let renewed = app
         .db
         .heartbeat(contributor.user, id, heartbeat, app.clock.now())
-        .await?;
-    if let (Some(board), Some(positions)) = (board, positions) {
+        .await;
+    let is_over = match &renewed {
+        Ok(reply) => reply.instruction == Instruction::Abandon,
+        Err(error) => matches!(error, DbError::LeaseEnded(_)),
+    };
+    if is_over {
+        live_boards::end(&app, id);
+    }
+    let mut reply = renewed?;
+    if let (Some(board), Some(positions), false) = (board, positions, is_over) {
         live_boards::share(&app, &contributor, id, &board, positions).await?;
     }
     if contributor.restrictions != Restrictions::default() {
@@ -187,5 +195,6 @@ async fn give_back(
     app.db
         .give_back(contributor.user, id, app.clock.now())
         .await?;
+    live_boards::end(&app, id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -52,11 +52,12 @@ async fn tell(app: &App) {
     }
 }
 
-/// Whether listeners here are told an event of another coordinator: not of a board for which there is no room, or that
-/// goes on too soon.
+/// Whether listeners here are told an event of another coordinator: not of a board for which there is no room, that goes
+/// on too soon, or that ends and is not shown.
 fn is_news(app: &App, event: &Event) -> bool {
     match event {
         Event::Board(board) => app.live_boards.take(board.clone(), app.clock.now()),
+        Event::BoardEnded { job, .. } => app.live_boards.remove(*job).is_some(),
         _ => true,
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::http::{Method, StatusCode};
 use futures_util::future::join_all;
+use rookery_common::ids::JobId;
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::events::Event;
@@ -21,6 +23,8 @@ use rookery_coordinator::blobs::{BlobStore, Downloads};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::db::Actor;
+use serde_json::json;
+use uuid::Uuid;
 
 use crate::support::app::{TestApp, body, params, run};
 use crate::support::games::Score::Win;
@@ -147,6 +151,31 @@ async fn what_happens_at_one_is_told_at_the_other_once() {
         .iter()
         .filter(|event| matches!(event, Event::Network { hash: h, .. } if *h == hash));
     assert_eq!(networks.count(), 1, "{told:?}");
+    let [one, other] = &apps;
+    let job = other.lease(&other.alice).await;
+    let ended = |id| Event::BoardEnded {
+        run: run(),
+        job: id,
+    };
+    other.app.events.publish(ended(JobId(Uuid::nil())));
+    let fen = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+    let board = json!({"board": {"game": 0, "fen": fen, "moves": "e2e4", "value": 0}});
+    let beat = format!("/jobs/{}/heartbeat", job.id);
+    let answer = other.call(Method::POST, &beat, &other.alice, board.to_string());
+    assert_eq!(answer.await.status(), StatusCode::OK);
+    let mut next_board = async || loop {
+        let event = listener.recv().await.unwrap();
+        if event.kind().starts_with("board") {
+            break event;
+        }
+    };
+    let shown = next_board().await;
+    assert_eq!(shown.kind(), "board", "the end of no board is not told");
+    assert_eq!(one.app.live_boards.of(&run(), one.clock.now()).len(), 1);
+    let path = format!("/jobs/{}", job.id);
+    other.call(Method::DELETE, &path, &other.alice, "").await;
+    assert_eq!(next_board().await, ended(job.id));
+    assert!(one.app.live_boards.of(&run(), one.clock.now()).is_empty());
     for app in &apps {
         app.app.stopping.cancel();
     }

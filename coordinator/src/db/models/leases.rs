@@ -14,7 +14,7 @@ use crate::db::models::audits;
 use crate::db::models::conditions::quarantined;
 use crate::db::models::lease_work::{self, LeaseValues};
 use crate::db::sql::ledger::{Ledger, transact};
-use crate::db::sql::rows::{job_bytes, network, parse, seed, unreadable};
+use crate::db::sql::rows::{job_bytes, network, parse, seed, to_u32, unreadable};
 use crate::db::sql::statement::Statement;
 use crate::db::types::LeasedJob;
 use crate::trust::rate::TrackRecord;
@@ -213,7 +213,7 @@ async fn of_row(
     };
     Ok(LeasedJob {
         audited,
-        begun: row.games_counted > 0,
+        games_counted: to_u32("job", row.games_counted)?,
         user: UserId(row.user_id),
         run: row.run()?,
         work,

@@ -63,8 +63,8 @@ pub struct LeasedJob {
     pub run: RunName,
     pub work: Work,
     pub seed: Seed,
-    /// Whether chunks of it are in the ledger.
-    pub begun: bool,
+    /// Its games that are in the ledger.
+    pub games_counted: u32,
     /// Of an audit: the chunk that it is about.
     pub audited: Option<AuditedChunk>,
 }

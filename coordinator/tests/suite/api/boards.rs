@@ -4,10 +4,14 @@ use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
 use futures_util::StreamExt as _;
 use rookery_common::protocol::ProblemCode;
-use rookery_common::protocol::jobs::{HeartbeatReply, Job};
+use rookery_common::protocol::events::Event;
+use rookery_common::protocol::jobs::{HeartbeatReply, Instruction, Job};
+use rookery_common::protocol::people::Scope;
 use serde_json::json;
 
-use crate::support::app::{TestApp, code, parse};
+use crate::support::app::{TestApp, code, parse, user};
+use crate::support::games::{chunk, pairs, selfplay};
+use crate::support::matches::gated;
 use crate::support::selfplay::started;
 
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
@@ -76,4 +80,82 @@ async fn a_board_that_no_game_can_have_is_refused() {
     let long = beat(&app, &job, &"g1f3 g8f6 ".repeat(20)).await;
     assert_eq!(code(long).await, ProblemCode::BadRequest);
     assert!(!app.page("/runs/main").await.contains(&job.id.to_string()));
+}
+
+/// The kinds of the events that have come, but for those of chunks.
+fn kinds(events: &mut tokio::sync::broadcast::Receiver<Event>) -> Vec<&'static str> {
+    let mut kinds = Vec::new();
+    while let Ok(event) = events.try_recv() {
+        kinds.push(event.kind());
+    }
+    kinds.retain(|kind| *kind != "chunk");
+    kinds
+}
+
+#[tokio::test]
+async fn a_board_leaves_with_the_last_game_of_its_job() {
+    let app = started().await;
+    let job = app.lease(&app.alice).await;
+    let is_shown = async || app.page("/runs/main").await.contains(&job.id.to_string());
+    let mut events = app.app.events.subscribe();
+    beat(&app, &job, "e2e4").await;
+    let games: Vec<_> = (0..job.work.games())
+        .map(|index| selfplay(&job, index, 2 + index))
+        .collect();
+    let [first, others @ ..] = &games[..] else {
+        panic!("a job has games");
+    };
+    app.accepted(&app.alice, &chunk(&job, std::slice::from_ref(first)))
+        .await;
+    assert!(is_shown().await, "there are games left");
+    app.accepted(&app.alice, &chunk(&job, others)).await;
+    assert!(!is_shown().await);
+    assert_eq!(kinds(&mut events), ["board", "board-ended"]);
+    // A heartbeat that was on its way.
+    app.clock.advance_seconds(30);
+    beat(&app, &job, "e2e4 e7e5").await;
+    assert!(!is_shown().await);
+}
+
+#[tokio::test]
+async fn a_board_leaves_when_its_job_is_given_back_or_no_longer_wanted() {
+    let app = started().await;
+    let mut events = app.app.events.subscribe();
+    let job = app.lease(&app.alice).await;
+    beat(&app, &job, "e2e4").await;
+    let path = format!("/jobs/{}", job.id);
+    let others = app.call(Method::DELETE, &path, &app.bob, "").await;
+    assert_eq!(code(others).await, ProblemCode::NotFound);
+    assert_eq!(kinds(&mut events), ["board"], "it is alice's");
+    let given_back = app.call(Method::DELETE, &path, &app.alice, "").await;
+    assert_eq!(given_back.status(), StatusCode::NO_CONTENT);
+    assert_eq!(kinds(&mut events), ["board-ended"]);
+
+    app.clock.advance_seconds(30);
+    let job = app.lease(&app.alice).await;
+    beat(&app, &job, "e2e4").await;
+    assert_eq!(kinds(&mut events), ["board"]);
+    let pause = json!({"status": "paused"}).to_string();
+    let paused = app.call(Method::PATCH, "/runs/main", &app.operator, pause);
+    assert_eq!(paused.await.status(), StatusCode::OK);
+    app.clock.advance_seconds(3);
+    let reply: HeartbeatReply = parse(StatusCode::OK, beat(&app, &job, "e2e4 e7e5").await).await;
+    assert_eq!(reply.instruction, Instruction::Abandon);
+    assert_eq!(kinds(&mut events), ["board-ended"]);
+    assert!(!app.page("/runs/main").await.contains(&job.id.to_string()));
+}
+
+#[tokio::test]
+async fn a_board_leaves_when_the_pairs_of_its_job_go_to_another() {
+    let app = gated().await;
+    let lost = app.lease(&app.alice).await;
+    assert_eq!(beat(&app, &lost, "e2e4").await.status(), StatusCode::OK);
+    app.lease(&app.bob).await;
+    app.clock.advance_seconds(121);
+    assert!(app.page("/runs/main").await.contains(&lost.id.to_string()));
+    let carol = user(&app.app, "carol", &[Scope::Contribute]).await;
+    assert_eq!(pairs(&app.lease(&carol).await), pairs(&lost));
+    let answer = beat(&app, &lost, "e2e4 e7e5").await;
+    assert_eq!(code(answer).await, ProblemCode::LeaseEnded);
+    assert!(!app.page("/runs/main").await.contains(&lost.id.to_string()));
 }
