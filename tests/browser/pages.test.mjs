@@ -311,6 +311,7 @@ describe("the game viewer", () => {
     const answer = await fetch(`${showcase.url}/api/v1/games/${game.id}/pgn`);
     const pgn = await answer.text();
     assert.match(pgn, /\[Result "(1-0|0-1|1\/2-1\/2)"\]/);
+    assert.ok(pgn.includes(`[Site "${site.showcase.url}/games/${game.id}"]`), pgn);
     assert.match(pgn, /\n1\. /);
   });
 

@@ -26,7 +26,7 @@ mod server;
 pub mod tokens;
 pub mod trust;
 
-use axum::Router;
+use axum::{Extension, Router};
 use axum::extract::{DefaultBodyLimit, State};
 use axum::handler::Handler as _;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
@@ -87,6 +87,10 @@ pub fn router(app: App) -> Router {
         .merge(pages::router(app.clone()))
         .fallback_service(no_such_address.with_state(app.clone()))
         .method_not_allowed_fallback(no_such_method);
+    let routes = match app.site.clone() {
+        Some(site) => routes.layer(Extension(site)),
+        None => routes,
+    };
     with_layers(routes, app)
 }
 

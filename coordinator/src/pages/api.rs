@@ -8,10 +8,10 @@ use axum::extract::State;
 use serde_json::Value;
 
 use super::PagesState;
-use super::address::Address;
 use super::layout::{Layout, Page, page};
 use super::text;
 use crate::api;
+use crate::server::address::Address;
 
 /// The calls of this program, which do not change while it runs.
 static SUBJECTS: LazyLock<Vec<Subject>> = LazyLock::new(|| {

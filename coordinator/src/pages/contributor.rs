@@ -7,13 +7,13 @@ use jiff::Timestamp;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::people::{Credit, DayCredit, SpanCredit, is_user_name};
 
-use super::address::Address;
 use super::chart::{Axis, Chart, ChartData, Line, Point};
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rows::{GameRow, WorkerRow};
 use super::{PagesState, text};
 use crate::db::GameFilter;
+use crate::server::address::Address;
 
 /// Games on the page.
 const LATEST_GAMES: u32 = 10;

@@ -7,11 +7,11 @@ use rookery_common::ids::RunName;
 use rookery_common::protocol::people::{ContributorInfo, Credit, NAME_CHARS, Span};
 use serde::{Deserialize, Serialize};
 
-use super::address::Address;
 use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, is_default, link, page};
 use super::{PagesState, text};
 use crate::db::{ContributorFilter, Contributors};
+use crate::server::address::Address;
 
 /// Contributors on a page.
 const PEOPLE: u32 = 100;

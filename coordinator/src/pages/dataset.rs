@@ -5,11 +5,11 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use rookery_common::ids::RunName;
 
-use super::address::Address;
 use super::layout::{Layout, Page, Tab, page};
 use super::manifests::Manifest;
 use super::{PagesState, text};
 use crate::config::DatasetConfig;
+use crate::server::address::Address;
 
 #[derive(Template)]
 #[template(path = "dataset.html")]

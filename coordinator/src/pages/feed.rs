@@ -8,11 +8,11 @@ use axum::response::IntoResponse as _;
 use rookery_common::ids::RunName;
 use rookery_common::protocol::networks::NetworkInfo;
 
-use super::address::Address;
 use super::layout::Page;
 use super::networks::was_best;
 use super::rating_scale::RatingScale;
 use super::{PagesState, text};
+use crate::server::address::Address;
 
 /// Networks in the feed, the newest.
 const NETWORKS: usize = 50;

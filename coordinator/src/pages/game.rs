@@ -17,7 +17,6 @@ use shakmaty::san::SanPlus;
 use shakmaty::{CastlingMode, Position as _};
 
 use super::PagesState;
-use super::address::Address;
 
 use super::board::{Board, squares};
 use super::curve::{Curve, Judges};
@@ -30,6 +29,7 @@ use super::text;
 use crate::api::games::record_at;
 use crate::db::DbError;
 use crate::openings::Opening;
+use crate::server::address::Address;
 
 /// What stands after the question mark.
 #[derive(Debug, Deserialize)]

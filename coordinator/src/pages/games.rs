@@ -13,13 +13,13 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::PagesState;
-use super::address::Address;
 use super::join::worker_command;
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::rows::GameRow;
 use crate::api::games::ply_range;
 use crate::db::{DbError, GameFilter};
 use crate::openings::OpeningFilter;
+use crate::server::address::Address;
 
 /// Games on a page.
 const GAMES: u32 = 50;

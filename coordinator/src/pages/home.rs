@@ -11,7 +11,6 @@ use rookery_common::protocol::matches::{GameInfo, MatchInfo, MatchStatus};
 use rookery_common::protocol::networks::NetworkInfo;
 use rookery_common::protocol::runs::{RunInfo, RunStatus};
 
-use super::address::Address;
 use super::chart::{Size, View};
 use super::error::PageError;
 use super::featured::{self, Featured};
@@ -23,6 +22,7 @@ use super::rating_scale::RatingScale;
 use super::rows::{GameRow, MatchRow, WorkerRow};
 use super::{PagesState, text};
 use crate::db::{DbError, GameFilter, Intake, MatchFilter, MatchGroup, SharedDatabase};
+use crate::server::address::Address;
 
 /// The span over which rates are taken and in which a worker counts as active.
 const RECENT: SignedDuration = SignedDuration::from_mins(10);

@@ -9,9 +9,9 @@ use rookery_common::protocol::runs::{RunInfo, RunStatus};
 use rookery_common::rating::gate::GateRule;
 
 use super::PagesState;
-use super::address::Address;
 use super::layout::{Layout, Page, Tab, page};
 use crate::config::{PageUrl, Registration};
+use crate::server::address::Address;
 
 #[derive(Template)]
 #[template(path = "join.html")]

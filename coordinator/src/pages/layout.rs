@@ -7,9 +7,9 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::server::{Link, Presentation, contact_href};
 use serde::Serialize;
 
-use super::address::Address;
 use super::assets;
 use super::error::PageError;
+use crate::server::address::Address;
 
 /// The frame around a page.
 #[derive(Debug)]

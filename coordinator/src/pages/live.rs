@@ -18,8 +18,8 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-use super::address::Address;
 use crate::clock::Clock;
+use crate::server::address::Address;
 
 /// The header of a request for a renewal.
 const RENEWAL: HeaderName = HeaderName::from_static("x-rookery-live");

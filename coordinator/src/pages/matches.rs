@@ -7,12 +7,12 @@ use rookery_common::ids::{MatchId, RunName};
 use rookery_common::rating::pentanomial::Pentanomial;
 use serde::{Deserialize, Serialize};
 
-use super::address::Address;
 use super::games::{GamesQuery, next_page};
 use super::layout::{Choice, Layout, Page, Tab, is_default, link, page};
 use super::rows::{GameRow, MatchRow};
 use super::{PagesState, text};
 use crate::db::{GameFilter, MatchFilter, MatchGroup, MatchSort, SharedDatabase};
+use crate::server::address::Address;
 
 /// Matches on a page of the list.
 const MATCHES: u32 = 200;

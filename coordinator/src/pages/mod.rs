@@ -10,11 +10,9 @@
 //! request ─> handler ─> Database, Blobs ─> view (texts and numbers) ─> askama template ─> HTML
 //! ```
 //!
-//! [`layout`] is what pages share, [`address`] where the coordinator is, [`rows`] the tables' rows, [`rating_scale`] and
-//! [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is
+//! [`layout`] is what pages share, [`rows`] the tables' rows, [`rating_scale`] and [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is
 //! drawn, [`setup`] how games begin, [`digests`] what is told of many games at once ([`featured`], [`instructive`], [`opening_tree`]), [`ladder`] how strong a run is, [`measures`] what the trainer's numbers mean, [`manifests`] what datasets say of themselves, [`feed`] what feed readers get; the other modules are a page each.
 
-pub(crate) mod address;
 mod api;
 mod assets;
 mod board;
@@ -56,11 +54,11 @@ mod text;
 mod training;
 mod trust;
 
+use axum::Router;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
-use axum::{Extension, Router};
 use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::app::App;
@@ -81,8 +79,7 @@ const CACHE_CONTROL: &str = "no-cache";
 pub fn router(app: App) -> Router {
     let state = PagesState::new(app);
     let live = Live::new(state.clock.clone());
-    let site = state.site.clone();
-    let pages = Router::new()
+    Router::new()
         .route("/", get(home::index))
         .route("/runs", get(home::list))
         .route("/runs/{run}", get(home::run))
@@ -107,12 +104,7 @@ pub fn router(app: App) -> Router {
         .route("/games/{id}", get(game::viewer))
         .route_layer(from_fn_with_state(live, live::share))
         .layer(from_fn_with_state(state.clone(), error::navigate))
-        .layer(fixed(header::CACHE_CONTROL, CACHE_CONTROL));
-    let pages = match site {
-        Some(site) => pages.layer(Extension(site)),
-        None => pages,
-    };
-    pages
+        .layer(fixed(header::CACHE_CONTROL, CACHE_CONTROL))
         .route("/assets/{version}/{name}", get(assets::serve))
         .route("/assets/board/{name}", get(bundle::serve))
         .route("/assets/included/{name}", get(included::serve))

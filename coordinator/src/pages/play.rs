@@ -10,12 +10,12 @@ use rookery_common::protocol::networks::NetworkInfo;
 use serde::Deserialize;
 
 use super::PagesState;
-use super::address::Address;
 use super::bundle::{self, Entry};
 use super::included;
 use super::layout::{Layout, Page, Tab, page};
 use super::networks::was_best;
 use super::text;
+use crate::server::address::Address;
 
 /// As that of all pages; besides, a web worker of the coordinator's own may compile WebAssembly.
 pub(super) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; \

@@ -7,12 +7,12 @@ use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::networks::{NetworkInfo, PuzzleGroup, PuzzleScore};
 use serde::Deserialize;
 
-use super::address::Address;
 use super::chart::{Chart, ChartData, Line, Point};
 use super::layout::{Layout, Page, Tab, page};
 use super::networks::paginate;
 use super::{PagesState, text};
 use crate::db::{DbError, PuzzleSetInfo};
+use crate::server::address::Address;
 
 /// Networks and themes with fewer tries are not drawn: their share says nothing yet.
 const LEAST: u64 = 30;

@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::networks::{NetworkInfo, NetworkName, PuzzleGroup};
 
-use super::address::Address;
 use super::chart::{Axis, Chart, ChartData, Line, Size};
 use super::instructive::{self, Instructive};
 use super::ladder::{expected, ladder, share_of_points};
@@ -17,6 +16,7 @@ use super::opening_tree::{self, OpeningTree};
 use super::rating_scale::RatingScale;
 use super::{PagesState, text};
 use crate::db::MatchFilter;
+use crate::server::address::Address;
 
 /// Promotions that are listed, the newest.
 const PROMOTIONS: usize = 40;

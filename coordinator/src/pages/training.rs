@@ -10,11 +10,11 @@ use rookery_common::params::{LearningRate, Optimizer, TrainingParams};
 use rookery_common::protocol::runs::{MetricPoint, RunInfo};
 use serde::{Deserialize, Serialize};
 
-use super::address::Address;
 use super::chart::{Chart, ChartData, Line, Size, View, write_place};
 use super::layout::{Choice, Layout, Page, Tab, page};
 use super::measures::{Measure, Unit};
 use super::{PagesState, text};
+use crate::server::address::Address;
 
 /// Most reports that are read: twenty for each point that is drawn.
 const POINTS: u32 = 7_200;

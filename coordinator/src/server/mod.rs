@@ -9,8 +9,10 @@
 //! the beginning of something, or nothing, and sooner where others wait for one of the [`permits`].
 //! [`write_timeout`] breaks connections on which answers are taken too slowly, [`tracked_body`] ends single
 //! ones. [`scrape`] serves metrics at a listener of its own. [`tls`] reads certificates, again when they change.
+//! [`address`] tells handlers where a client reaches the coordinator.
 
 mod activity;
+pub mod address;
 mod connection;
 pub mod sighup;
 mod tracked_body;

@@ -19,8 +19,8 @@ use crate::api::download::attachment;
 use crate::api::error::ApiResult;
 use crate::api::extract::{Path, Query};
 use crate::app::App;
-use crate::config::SiteUrl;
 use crate::db::{DbError, GameFilter};
+use crate::server::address::Address;
 
 /// Games of a file if the request does not say how many.
 const FILE: u32 = 500;
@@ -36,6 +36,7 @@ const LARGEST_FILE: u32 = 10_000;
 ))]
 pub(super) async fn of_match(
     State(app): State<App>,
+    address: Address,
     Path(id): Path<MatchId>,
 ) -> ApiResult<Response> {
     let run = app.db.match_info(id, app.clock.now()).await?.run;
@@ -43,7 +44,7 @@ pub(super) async fn of_match(
         match_id: Some(id),
         ..GameFilter::default()
     };
-    let games = Games::new(app, filter, u32::MAX);
+    let games = Games::new(app, address, filter, u32::MAX);
     games.file(&format!("{run}-match-{id}")).await
 }
 
@@ -56,18 +57,20 @@ pub(super) async fn of_match(
 ))]
 pub(super) async fn of_chosen(
     State(app): State<App>,
+    address: Address,
     Query(query): Query<GamesQuery>,
 ) -> ApiResult<Response> {
     let most = query.limit.unwrap_or(FILE).clamp(1, LARGEST_FILE);
     let filter = query.filter(&app).await?;
     let run = filter.run.as_ref().map(|run| format!("{run}-"));
     let name = format!("{}games", run.unwrap_or_default());
-    Games::new(app, filter, most).file(&name).await
+    Games::new(app, address, filter, most).file(&name).await
 }
 
 /// Games that are still to be sent.
 struct Games {
     app: App,
+    address: Address,
     filter: GameFilter,
     /// How many may still be listed.
     left: u32,
@@ -76,9 +79,10 @@ struct Games {
 
 impl Games {
     /// The newest games that a filter chooses, whatever its limit is.
-    const fn new(app: App, filter: GameFilter, most: u32) -> Self {
+    const fn new(app: App, address: Address, filter: GameFilter, most: u32) -> Self {
         Self {
             app,
+            address,
             filter,
             left: most,
             listed: VecDeque::new(),
@@ -129,14 +133,14 @@ impl Games {
         let count = of_chunk.count();
         let mut games: Vec<GameInfo> = self.listed.drain(..count).collect();
         games.sort_by_key(|game| game.place);
-        let site = self.app.site.clone();
-        let read = move |bytes: &[u8]| text(bytes, &games, site.as_ref());
+        let address = self.address.clone();
+        let read = move |bytes: &[u8]| text(bytes, &games, &address);
         self.app.view_chunk(&chunk, read).await?.map(Some)
     }
 }
 
 /// Games of a chunk as PGN, in the order of their places.
-fn text(chunk: &[u8], games: &[GameInfo], site: Option<&SiteUrl>) -> anyhow::Result<String> {
+fn text(chunk: &[u8], games: &[GameInfo], address: &Address) -> anyhow::Result<String> {
     let mut reader = ChunkReader::open(chunk, &Caps::default())?;
     let (mut text, mut place) = (String::new(), 0);
     for info in games {
@@ -147,7 +151,7 @@ fn text(chunk: &[u8], games: &[GameInfo], site: Option<&SiteUrl>) -> anyhow::Res
         }
         let record = reader.next_game()?.with_context(missing)?;
         place += 1;
-        text.push_str(&pgn::game(&record, &view::tags(info, &record, site))?);
+        text.push_str(&pgn::game(&record, &view::tags(info, &record, address))?);
     }
     Ok(text)
 }

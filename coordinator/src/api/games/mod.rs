@@ -26,6 +26,7 @@ use super::people::check_sought;
 use crate::app::App;
 use crate::db::GameFilter;
 use crate::openings::OpeningFilter;
+use crate::server::address::Address;
 
 /// The media type of PGN.
 const PGN: &str = "application/vnd.chess-pgn";
@@ -159,6 +160,7 @@ async fn list(
 ))]
 async fn one(
     State(app): State<App>,
+    address: Address,
     Path(id): Path<GameId>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
@@ -167,7 +169,7 @@ async fn one(
         .get(header::ACCEPT)
         .and_then(|value| value.to_str().ok());
     if accepted.is_some_and(|kinds| kinds.contains("chess-pgn") && !kinds.contains("json")) {
-        return pgn_of(&app, &info, &record);
+        return pgn_of(&address, &info, &record);
     }
     let detail = view::detail(info, &record).map_err(|error| ApiError::internal(&error))?;
     Ok(axum::Json(detail).into_response())
@@ -180,9 +182,13 @@ async fn one(
         body = String),
     (status = "4XX", description = "bad-request, not-found", body = Problem),
 ))]
-async fn as_pgn(State(app): State<App>, Path(id): Path<GameId>) -> ApiResult<Response> {
+async fn as_pgn(
+    State(app): State<App>,
+    address: Address,
+    Path(id): Path<GameId>,
+) -> ApiResult<Response> {
     let (info, record) = find(&app, id).await?;
-    pgn_of(&app, &info, &record)
+    pgn_of(&address, &info, &record)
 }
 
 /// A game's row and its record from the chunk.
@@ -212,8 +218,8 @@ pub(crate) fn record_at(
     reader.next_game()
 }
 
-fn pgn_of(app: &App, info: &GameInfo, record: &GameRecord) -> ApiResult<Response> {
-    let tags = view::tags(info, record, app.site.as_ref());
+fn pgn_of(address: &Address, info: &GameInfo, record: &GameRecord) -> ApiResult<Response> {
+    let tags = view::tags(info, record, address);
     let text = pgn::game(record, &tags).map_err(|error| ApiError::internal(&error))?;
     let headers = [
         (header::CONTENT_TYPE, PGN.to_owned()),

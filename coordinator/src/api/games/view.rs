@@ -8,7 +8,7 @@ use shakmaty::Move;
 use shakmaty::san::SanPlus;
 
 use super::PgnTags;
-use crate::config::SiteUrl;
+use crate::server::address::Address;
 
 /// Moves of a search that are shown.
 const TOP_MOVES: usize = 5;
@@ -74,7 +74,7 @@ fn top_moves(game: &GameHistory, ply: &PlyRecord) -> Vec<(String, f32)> {
 }
 
 /// The tags of the game's PGN.
-pub(super) fn tags(info: &GameInfo, record: &GameRecord, site: Option<&SiteUrl>) -> PgnTags {
+pub(super) fn tags(info: &GameInfo, record: &GameRecord, address: &Address) -> PgnTags {
     let (white, black) = (
         format!("{} #{}", info.run, info.white),
         format!("{} #{}", info.run, info.black),
@@ -88,7 +88,9 @@ pub(super) fn tags(info: &GameInfo, record: &GameRecord, site: Option<&SiteUrl>)
     };
     PgnTags {
         event: info.run.to_string(),
-        site: site.map_or_else(String::new, |site| format!("{site}/games/{}", info.id)),
+        site: address
+            .known()
+            .map_or_else(String::new, |url| format!("{url}/games/{}", info.id)),
         date: info
             .accepted_at
             .chars()

@@ -9,11 +9,11 @@ use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, PuzzleScore
 use serde::{Deserialize, Serialize};
 
 use super::ratings::{Over, is_thinned, rating_chart};
-use crate::pages::address::Address;
 use crate::pages::chart::{Size, View, write_place};
 use crate::pages::layout::{Choice, Layout, Page, Tab, is_default, link, page};
 use crate::pages::rating_scale::RatingScale;
 use crate::pages::{PagesState, text};
+use crate::server::address::Address;
 
 /// Networks on a page of the list.
 const NETWORKS: usize = 200;

@@ -16,13 +16,13 @@ use rookery_common::protocol::networks::{
 pub(super) use list::{list, paginate};
 pub(super) use ratings::{ELO_SPAN, Over, anchor_lines, cut_off, rating_chart, was_best};
 
-use super::address::Address;
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};
 use super::rating_scale::RatingScale;
 use super::rows::{GameRow, MatchRow};
 use super::{PagesState, text};
 use crate::db::GameFilter;
+use crate::server::address::Address;
 
 /// Games on a network's page.
 const LATEST_GAMES: u32 = 10;

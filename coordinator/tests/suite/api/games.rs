@@ -9,7 +9,7 @@ use rookery_common::protocol::networks::NetworkInfo;
 use crate::support::app::{TestApp, body, code};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games, selfplay};
-use crate::support::matches::{gated, play};
+use crate::support::matches::{contested, gated, play};
 use crate::support::selfplay::selfplays;
 
 #[tokio::test]
@@ -77,6 +77,25 @@ async fn games_are_listed_and_shown_with_their_moves() {
         String::from_utf8(body(app.send(request).await).await).unwrap(),
         pgn
     );
+}
+
+#[tokio::test]
+async fn the_site_of_a_game_is_the_address_that_was_asked_unless_the_operator_says_another() {
+    let app = contested().await;
+    let ask = async |path: &str, host: &str| {
+        let request = Request::get(format!("/api/v1{path}"))
+            .header(header::HOST, host)
+            .header(header::ACCEPT, "application/vnd.chess-pgn");
+        let request = request.body(Body::empty()).unwrap();
+        String::from_utf8(body(app.send(request).await).await).unwrap()
+    };
+    for path in ["/games/2", "/games/2/pgn", "/games/pgn", "/matches/1/pgn"] {
+        let pgn = ask(path, "chess.example.org:8080").await;
+        let site = "[Site \"http://chess.example.org:8080/games/2\"]";
+        assert!(pgn.contains(site), "{path}: {pgn}");
+        let pgn = ask(path, "<script>").await;
+        assert!(pgn.contains("[Site \"?\"]"), "{path}: {pgn}");
+    }
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The address at which the visitor reaches the coordinator, for the commands that pages show.
+//! The address at which the visitor reaches the coordinator, for the commands that pages show and for links of games.
 //!
 //! It is what the operator says, else what the request says of itself. A cache in front of several
 //! readers may show one what another's request said, which `--site-url` prevents.
@@ -10,15 +10,15 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 
+use super::Encrypted;
 use crate::config::{SiteUrl, is_host};
-use crate::server::Encrypted;
 
 /// What stands in commands where the request does not tell.
 const UNKNOWN: &str = "URL";
 
 /// The address, without a slash at its end, as `--server` takes it. It is safe in a shell.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Address(String);
+pub struct Address(Option<String>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Address {
     type Rejection = Infallible;
@@ -30,14 +30,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.known().unwrap_or(UNKNOWN))
     }
 }
 
 impl Address {
+    /// The address, if the operator or the request tells it.
+    pub fn known(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
     fn of(parts: &Parts) -> Self {
         if let Some(site) = parts.extensions.get::<SiteUrl>() {
-            return Self(site.to_string());
+            return Self(Some(site.to_string()));
         }
         // HTTP/2 has no header for it.
         let host = match parts.uri.authority() {
@@ -50,10 +55,8 @@ impl Address {
         } else {
             "http"
         };
-        match host.filter(|host| is_host(host)) {
-            Some(host) => Self(format!("{scheme}://{host}")),
-            None => Self(UNKNOWN.to_owned()),
-        }
+        let host = host.filter(|host| is_host(host));
+        Self(host.map(|host| format!("{scheme}://{host}")))
     }
 }
 
