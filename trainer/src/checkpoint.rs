@@ -95,14 +95,14 @@ impl CheckpointFolder {
         save: impl FnOnce(&Path) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let learner = self.path(self.next, "net");
-        save(&learner).context("cannot write a checkpoint")?;
+        save(&learner).context("RK-0715: cannot write a checkpoint")?;
         let record = Record {
             learner: hash_of(&learner)?,
             state,
         };
         let path = self.path(self.next, "json");
         write_whole(&path, &serde_json::to_vec_pretty(&record)?)
-            .with_context(|| format!("cannot write the checkpoint {}", path.display()))?;
+            .with_context(|| format!("RK-0715: cannot write the checkpoint {}", path.display()))?;
         self.next += 1;
         self.remove_old()
     }
@@ -146,7 +146,7 @@ impl CheckpointFolder {
                 },
                 Err(error) => error,
             };
-            tracing::warn!("checkpoint {number} is skipped: {error:#}");
+            tracing::warn!("RK-0714: checkpoint {number} is skipped: {error:#}");
             refused = Some(error);
         }
         match refused {

@@ -57,7 +57,10 @@ async fn offer_in(
         let file = match make(*format, weights) {
             Ok(file) => file,
             Err(error) => {
-                tracing::warn!("no {name} file of network {}: {error}", network.short());
+                tracing::warn!(
+                    "network {} could not be exported as {name}: {error}",
+                    network.short()
+                );
                 continue;
             }
         };
@@ -65,7 +68,10 @@ async fn offer_in(
             Ok(_) => tracing::debug!("submitted network {} for {name}", network.short()),
             Err(CallError::Stopped) => return Err(CallError::Stopped.into()),
             Err(error) => {
-                tracing::warn!("the {name} file of network {}: {error}", network.short());
+                tracing::warn!(
+                    "the {name} export of network {} could not be submitted: {error}",
+                    network.short()
+                );
             }
         }
     }
@@ -85,7 +91,7 @@ pub async fn catch_up(client: &Client, newest: NetworkNumber) -> anyhow::Result<
             if matches!(error.downcast_ref(), Some(CallError::Stopped)) {
                 return Err(error);
             }
-            tracing::warn!("files of network {number} for other programs: {error:#}");
+            tracing::warn!("exports of network {number} could not be completed: {error:#}");
         }
     }
     Ok(())

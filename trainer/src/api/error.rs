@@ -15,7 +15,7 @@ pub enum CallError {
     #[error(transparent)]
     Api(#[from] ApiError),
     /// A file did not have the hash under which it was asked for.
-    #[error("the file that came has SHA-256 {got}, expected was {expected}")]
+    #[error("RK-0412: what arrived for {expected} has the SHA-256 {got}")]
     WrongHash {
         /// What was asked for.
         expected: ContentHash,
@@ -23,7 +23,7 @@ pub enum CallError {
         got: ContentHash,
     },
     /// Every try of a call with bounded tries failed.
-    #[error("{} in vain, the last one: {last}", quantity(*tries, "try"))]
+    #[error("RK-0718: gave up after {}; the last error: {last}", quantity(*tries, "try"))]
     RetriesExhausted {
         /// How often it was tried.
         tries: u32,

@@ -37,7 +37,7 @@ pub enum FileFormat {
     Onnx,
     /// Rookery's own format, checked and written anew in 32-bit numbers.
     Safetensors,
-    /// The same in 16-bit numbers, half the size.
+    /// The same in f16, half the size.
     SafetensorsF16,
 }
 

@@ -31,8 +31,8 @@ pub struct DeviceArgs {
     /// Compute on this device: auto, cpu, cuda, cuda:N or mps.
     #[arg(long, env = "ROOKERY_DEVICE", default_value = "auto")]
     pub device: DeviceChoice,
-    /// Compute in these numbers: auto, f32, bf16, and f16 on a GPU in matches. In training, auto is bf16 on GPUs and on
-    /// processors that are faster in it: with AMX, and AMD's with AVX-512.
+    /// Compute in this precision: auto, f32, bf16, and f16 on a GPU in matches. In training, auto is bf16 on GPUs and
+    /// on processors that are faster in it: with AMX, and AMD's with AVX-512.
     #[arg(long, default_value = "auto")]
     pub precision: Precision,
     /// Let libtorch use this many processor threads. [default: all]
@@ -72,8 +72,8 @@ impl DeviceArgs {
 /// The parameters of training, where no coordinator gives them.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct TrainingArgs {
-    /// A run's TOML or JSON file, of which the section training counts, or a file of training parameters alone;
-    /// what it does not name has its default.
+    /// A run's TOML or JSON file (its section training is used), or a file of training parameters alone. Missing
+    /// parameters have their defaults.
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
     /// Positions of a batch. [default: the parameters' batch-size]

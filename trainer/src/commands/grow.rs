@@ -43,12 +43,17 @@ pub fn execute(args: &GrowArgs) -> anyhow::Result<()> {
     let (before, wanted) = (weights.spec().body()?, target.body()?);
     anyhow::ensure!(
         wanted.blocks >= before.blocks && wanted.filters >= before.filters,
-        "the network is {}, and {} is not larger; a network only grows",
+        "RK-0608: a {} network cannot grow to {}: neither blocks nor filters may shrink",
         weights.spec().shape(),
         args.shape
     );
     let grown = weights.grown(wanted.blocks, wanted.filters, args.seed)?;
-    let grown = grown.with_context(|| format!("the network is {} already", args.shape))?;
+    let grown = grown.with_context(|| {
+        format!(
+            "RK-0608: the network cannot grow: it is {} already",
+            args.shape
+        )
+    })?;
     let spec = NetworkSpec {
         creator: network_file::creator(),
         parent: Some(ContentHash::of(&weights.to_bytes()?)),

@@ -14,8 +14,8 @@ pub struct LadderArgs {
     /// The network, as a file of ours or of Lc0 (.pb.gz).
     #[arg(long, value_name = "FILE")]
     pub network: PathBuf,
-    /// Its opponents, separated by commas: random, alphabeta:DEPTH, alphabeta:DEPTH:PERCENT (so many
-    /// moves in a hundred are any legal ones), stockfish:ELO (limited by its own UCI_Elo and 20,000
+    /// Its opponents, separated by commas: random, alphabeta:DEPTH, alphabeta:DEPTH:PERCENT (PERCENT of
+    /// the moves are random legal ones), stockfish:ELO (limited by its own UCI_Elo and 20,000
     /// nodes a move), stockfish:nodes=N, uci:PROGRAM@NODES, or a network FILE@VISITS, for example
     /// maia-1100.pb.gz@1.
     #[arg(long, value_name = "LIST", value_delimiter = ',', required = true)]

@@ -27,11 +27,11 @@ pub struct SubmitArgs {
     pub file: Option<PathBuf>,
     /// Instead of a network, a program that all workers have, as an anchor: random, any legal move; or
     /// alphabeta:N, alpha-beta search of N plies (1 to 4) over material and piece placement; or
-    /// alphabeta:N:P, of whose moves P in a hundred are any legal ones.
+    /// alphabeta:N:P, the same with P random legal moves in a hundred.
     #[arg(long, value_name = "PROGRAM", requires = "anchor")]
     pub program: Option<Program>,
     /// Bring it in as an anchor of this name, for example maia-1100: it never becomes best, and plays
-    /// rating matches with the run's networks, so that everybody sees how strong they are. It needs a
+    /// rating matches with the run's networks, which shows how strong they are. It needs a
     /// token with the scope `operate`. [default: it is a candidate]
     #[arg(long, value_name = "NAME")]
     pub anchor: Option<AnchorName>,

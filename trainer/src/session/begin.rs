@@ -167,7 +167,7 @@ async fn read_run(client: &Client) -> anyhow::Result<RunInfo> {
     {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         what = format!(
-            "cannot read the run {}; the coordinator's runs are: {} (--run)",
+            "RK-0404: there is no run {} at this coordinator: its runs are {} (--run)",
             client.run_name(),
             names.join(", ")
         );
@@ -180,8 +180,8 @@ pub(super) async fn fetch_run(client: &Client) -> anyhow::Result<RunInfo> {
     let info = read_run(client).await?;
     if let Err(error) = info.params.training.check() {
         anyhow::bail!(
-            "run {} cannot be followed: training.{error}; give it other parameters \
-             (rookery-coordinator run set)",
+            "RK-0720: run {} cannot be followed: training.{error}; update this trainer, or give the run other \
+             parameters (rookery-coordinator run set)",
             info.name
         );
     }

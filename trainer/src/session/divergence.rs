@@ -29,7 +29,9 @@ impl Session {
     /// Notes that the candidate in work has diverged, and says what to do.
     pub(super) fn diverged(&self, error: anyhow::Error) -> anyhow::Error {
         if let Err(error) = self.write_note() {
-            tracing::error!("the next start will not follow the run's parameters: {error:#}");
+            tracing::error!(
+                "RK-0716: a note could not be written, and the next start will diverge again: {error:#}"
+            );
         }
         let state = &self.state;
         let step = state.step.saturating_sub(state.rate_from);
@@ -75,8 +77,8 @@ impl Session {
             let params = fetch_run(&self.around.client).await?.params.training;
             if params == state.params {
                 tracing::warn!(
-                    "{diverged}, and run {} has the same training parameters as then: it will diverge again, but \
-                     for chance",
+                    "RK-0716: {diverged}, and run {} has the same training parameters as then: it will probably \
+                     diverge again",
                     state.run
                 );
                 return Ok(());

@@ -56,8 +56,8 @@ impl Session {
             let info = match self.around.client.network(NetworkName::Hash(hash)).await {
                 Err(error) if error.is_missing() && !again => {
                     tracing::warn!(
-                        "the coordinator does not know the candidate any more, as after its ledger was \
-                         restored from a backup: it is submitted again"
+                        "RK-0717: the coordinator no longer knows the candidate, as if its ledger was restored from \
+                         a backup: it is submitted again"
                     );
                     again = true;
                     hash = self.submit(hash).await?;

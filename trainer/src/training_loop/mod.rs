@@ -185,9 +185,9 @@ pub fn survey(trainer: &mut Trainer, window: &Window, plan: &BatchPlan) -> anyho
     let head = trainer.spec().value;
     if contradicts_games(head, meter.value()) {
         tracing::warn!(
-            "the network's values contradict these games: their loss is {:.2}, where saying nothing costs {:.2}. It \
-             rules out what happens, draws for example, and the first steps will cost much of what it knows. Train \
-             it on results first, with a small rate",
+            "RK-0719: the network's values contradict these games: their loss is {:.2}; a network that knows nothing \
+             has {:.2}. It gives no chance to results that occur, draws for example, and the first steps will cost \
+             much of what it knows. Train it on results first, with a low learning rate",
             meter.value(),
             3.0_f64.ln(),
         );

@@ -326,7 +326,7 @@ impl Client {
                 return Err(CallError::RetriesExhausted { tries, last });
             }
             tracing::warn!(
-                "the coordinator did not give or take {what}: {error}; trying again in {:.0} s",
+                "cannot fetch or send {what}: {error}; next try in {:.0} s",
                 wait.as_secs_f64().ceil()
             );
             tokio::select! {

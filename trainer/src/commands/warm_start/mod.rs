@@ -65,7 +65,7 @@ pub struct WarmStartArgs {
     /// The parameters of training.
     #[command(flatten)]
     pub training: TrainingArgs,
-    /// Train on this share of the positions mirrored, files a to h as h to a, where nobody may
+    /// Train on this share of the positions mirrored, files a to h as h to a, if neither side may
     /// castle. [default: the parameters' mirror-share]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub mirror: Option<f64>,
