@@ -9,8 +9,6 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use rookery_common::ids::ContentHash;
 
-use super::bundle::media_type;
-
 macro_rules! assets {
     ($($name:literal),+ $(,)?) => {
         [$(($name, include_bytes!(concat!("../../assets/", $name)) as &[u8])),+]
@@ -75,4 +73,17 @@ pub(super) async fn serve(Path((version, name)): Path<(String, String)>) -> Resp
         *content,
     )
         .into_response()
+}
+
+/// By the ending of a file's name.
+pub(super) fn media_type(name: &str) -> &'static str {
+    match name.rsplit('.').next() {
+        Some("js" | "mjs") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("txt") => "text/plain; charset=utf-8",
+        Some("wasm") => "application/wasm",
+        _ => "application/octet-stream",
+    }
 }

@@ -7,6 +7,7 @@ use axum::extract::Path;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 
+use super::assets::media_type;
 use super::play::{CONTENT_SECURITY_POLICY, ISOLATION};
 
 /// A file of the bundle.
@@ -76,18 +77,6 @@ fn accepts(list: &str, encoding: &str) -> bool {
         let is_named = name.trim().eq_ignore_ascii_case(encoding) || name.trim() == "*";
         is_named && weight.parse::<f32>().is_ok_and(|weight| weight > 0.0)
     })
-}
-
-pub(super) fn media_type(name: &str) -> &'static str {
-    match name.rsplit('.').next() {
-        Some("js" | "mjs") => "text/javascript; charset=utf-8",
-        Some("css") => "text/css; charset=utf-8",
-        Some("svg") => "image/svg+xml",
-        Some("png") => "image/png",
-        Some("txt") => "text/plain; charset=utf-8",
-        Some("wasm") => "application/wasm",
-        _ => "application/octet-stream",
-    }
 }
 
 #[cfg(test)]
