@@ -59,7 +59,7 @@ pub(crate) async fn accept(
             training.push((upload, job));
         }
     }
-    let mut training = enter(conn, &training).await?.into_iter();
+    let mut training = enter_training(conn, &training).await?.into_iter();
     let mut replies = Vec::with_capacity(uploads.len());
     let mut stale = false;
     for upload in uploads.iter() {
@@ -71,8 +71,11 @@ pub(crate) async fn accept(
             }
         };
         if job.kind()?.is_training() {
-            let entered = training.next().flatten();
-            replies.push(Ok(reply(conn, upload, job, entered).await?));
+            let entered = training.next().unwrap_or(Ok(None));
+            replies.push(match entered {
+                Ok(entered) => Ok(reply(conn, upload, job, entered).await?),
+                Err(error) => Err(error),
+            });
             continue;
         }
         begin_part(conn).await?;
@@ -81,6 +84,29 @@ pub(crate) async fn accept(
         replies.push(end_part(conn, accepted).await?);
     }
     Ok(replies)
+}
+
+/// Enters chunks of training games together. If one of them is refused, they are entered one by one, each in a savepoint: a
+/// repeated game costs its own chunk only.
+async fn enter_training<'a>(
+    conn: &mut AnyConnection,
+    arrivals: &[(&'a ChunkUpload, &'a JobRow)],
+) -> Result<Vec<Result<Option<AcceptedChunk<'a>>>>> {
+    if arrivals.len() > 1 {
+        begin_part(conn).await?;
+        let together = enter(conn, arrivals).await;
+        if let Ok(all) = end_part(conn, together).await? {
+            return Ok(all.into_iter().map(Ok).collect());
+        }
+    }
+    let mut all = Vec::with_capacity(arrivals.len());
+    for arrival in arrivals {
+        begin_part(conn).await?;
+        let alone = enter(conn, std::slice::from_ref(arrival)).await;
+        let alone = alone.map(|mut one| one.pop().flatten());
+        all.push(end_part(conn, alone).await?);
+    }
+    Ok(all)
 }
 
 /// Accepts a chunk of a match or an audit; its job is read again if none is given.

@@ -26,7 +26,7 @@ struct RunSums {
 /// What chunks add, together.
 #[derive(Default)]
 struct Sums {
-    /// Games of each job that count now.
+    /// Games of each job.
     jobs: BTreeMap<Vec<u8>, i64>,
     runs: BTreeMap<i64, RunSums>,
     /// Training games by run and network.
@@ -44,10 +44,7 @@ impl Sums {
         let games = if audit { 0 } else { all };
         let credited = i64::from(entered.state == ChunkStatus::Counted);
         let training = credited * i64::from(entered.kind.is_training());
-        *self
-            .jobs
-            .entry(job_bytes(chunk.job))
-            .or_insert(job.games_counted) += all;
+        *self.jobs.entry(job_bytes(chunk.job)).or_default() += all;
         let run = self.runs.entry(job.run_id).or_default();
         run.chunks += 1;
         run.games += games;
@@ -77,12 +74,12 @@ pub(crate) async fn add_up(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'
     }
     let jobs: Vec<_> = sums.jobs.into_iter().collect();
     let mut query = Statement::new(
-        "UPDATE jobs SET games_counted = counted.column2, state = CASE
-           WHEN counted.column2 >= games AND state = 'open' THEN 'done' ELSE state END
+        "UPDATE jobs SET games_counted = games_counted + counted.column2, state = CASE
+           WHEN games_counted + counted.column2 >= games AND state = 'open' THEN 'done' ELSE state END
          FROM (",
     );
-    query.rows(filled(&jobs), |row, (job, counted)| {
-        row.bind(job.clone())?.bind(*counted)?;
+    query.rows(filled(&jobs), |row, (job, games)| {
+        row.bind(job.clone())?.bind(*games)?;
         Ok(())
     })?;
     query.push(") AS counted WHERE jobs.id = counted.column1");

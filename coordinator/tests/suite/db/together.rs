@@ -68,8 +68,12 @@ fn chunk(user: UserId, job: JobId, content: u128, games: Vec<GameFact>) -> Chunk
 }
 
 /// Sends all of them at once, by clocks of which each is ten minutes ahead of the one before: hours
-/// and a day end among them.
+/// and a day end among them. They are one batch, which none of them ends.
 async fn send(db: &SharedDatabase, chunks: Vec<ChunkDraft>) -> Vec<Result<ChunkAccepted, DbError>> {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let lines = Arc::new(log.reopen().unwrap());
+    let lines = tracing_subscriber::fmt().with_writer(lines).finish();
+    let listening = tracing::subscriber::set_default(lines);
     let sending: Vec<_> = (0..)
         .zip(chunks)
         .map(|(place, chunk)| {
@@ -82,6 +86,9 @@ async fn send(db: &SharedDatabase, chunks: Vec<ChunkDraft>) -> Vec<Result<ChunkA
     for answer in sending {
         answers.push(answer.await.unwrap());
     }
+    drop(listening);
+    let log = std::fs::read_to_string(log.path()).unwrap();
+    assert!(!log.contains("one by one"), "{log}");
     answers
 }
 
@@ -194,17 +201,10 @@ pub(super) async fn a_late_game_breaks_no_batch(db: SharedDatabase) {
         let games = [Side::White, Side::Black].map(|side| match_game(0, side));
         chunks.push(chunk(user, job.id, number, games.to_vec()));
     }
-    let log = tempfile::NamedTempFile::new().unwrap();
-    let lines = Arc::new(log.reopen().unwrap());
-    let lines = tracing_subscriber::fmt().with_writer(lines).finish();
-    let listening = tracing::subscriber::set_default(lines);
     let answers = send(&db, chunks).await;
-    drop(listening);
     let late: Vec<_> = answers.iter().map(Result::is_err).collect();
     assert_eq!(late, [false, false, false, true, false]);
     assert!(matches!(answers[3], Err(DbError::LeaseEnded(_))));
-    let log = std::fs::read_to_string(log.path()).unwrap();
-    assert!(!log.contains("one by one"), "{log}");
     let wrong = db.check(&name("a")).await.unwrap().discrepancies;
     assert!(wrong.is_empty(), "{wrong:?}");
 }

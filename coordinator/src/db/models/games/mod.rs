@@ -98,21 +98,19 @@ async fn refuse_repeated(
         game: place as u32,
         reason,
     };
-    if job.games_counted > 0 {
-        let counted: Vec<i64> =
-            sqlx::query_scalar("SELECT game_index FROM games WHERE job_id = $1 AND chunk <> $2")
-                .bind(job_bytes(chunk.job))
-                .bind(sequence)
-                .fetch_all(&mut *conn)
-                .await?;
-        let counted: HashSet<i64> = counted.into_iter().collect();
-        let twice = chunk
-            .games
-            .iter()
-            .position(|game| counted.contains(&i64::from(game.index)));
-        if let Some(place) = twice {
-            return Err(refuse(place, GameRefusal::IndexCounted));
-        }
+    let counted: Vec<i64> =
+        sqlx::query_scalar("SELECT game_index FROM games WHERE job_id = $1 AND chunk <> $2")
+            .bind(job_bytes(chunk.job))
+            .bind(sequence)
+            .fetch_all(&mut *conn)
+            .await?;
+    let counted: HashSet<i64> = counted.into_iter().collect();
+    let twice = chunk
+        .games
+        .iter()
+        .position(|game| counted.contains(&i64::from(game.index)));
+    if let Some(place) = twice {
+        return Err(refuse(place, GameRefusal::IndexCounted));
     }
     let mut seen = HashSet::new();
     let twice = chunk
