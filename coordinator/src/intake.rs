@@ -107,9 +107,9 @@ impl IntakeError {
     /// into. An honest worker's lease may have ended, and no more is counted than was stored then.
     pub fn cost(&self, bytes: usize) -> usize {
         match self {
-            Self::Chunk(_) | Self::Dense { .. } | Self::Database(DbError::Game { .. }) => {
-                bytes.max(LEAST_COST)
-            }
+            Self::Chunk(_)
+            | Self::Dense { .. }
+            | Self::Database(DbError::Game { .. } | DbError::Conflict(_)) => bytes.max(LEAST_COST),
             Self::Database(DbError::LeaseEnded(_)) => bytes,
             _ => 0,
         }
@@ -186,10 +186,13 @@ pub async fn take(
 }
 
 /// Takes a chunk out of the store that the ledger has refused for good: its games are another chunk's,
-/// or its audit is over, so that the same bytes are refused whenever they come. What the ledger names
+/// its audit is over or of another backend, so that the same bytes are refused whenever they come. What the ledger names
 /// stays, and what it could not answer to may be in it.
 async fn remove_refused(app: &App, hash: &ContentHash, error: &DbError) {
-    if !matches!(error, DbError::Game { .. } | DbError::LeaseEnded(_)) {
+    if !matches!(
+        error,
+        DbError::Game { .. } | DbError::LeaseEnded(_) | DbError::Conflict(_)
+    ) {
         return;
     }
     let removed = match app.db.receipt(hash).await {
@@ -389,5 +392,21 @@ fn fact(game: GameSummary, work: &Work) -> GameFact {
         opening: Opening::of(game.first_positions.iter()),
         fingerprint,
         detail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_verified_in_vain_is_charged_to_its_sender() {
+        let cost = |error| IntakeError::Database(error).cost(1);
+        assert_eq!(
+            cost(DbError::Conflict("another backend".into())),
+            LEAST_COST
+        );
+        assert_eq!(cost(DbError::LeaseEnded("late".into())), 1);
+        assert_eq!(cost(DbError::Closed), 0);
     }
 }

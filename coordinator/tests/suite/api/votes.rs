@@ -1,8 +1,10 @@
 //! Whose word counts in audits: not that of somebody in quarantine, and the operator's auditor's before volunteers'.
 
+use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::{Backend, WorkKind};
 use rookery_common::protocol::people::Scope;
+use rookery_coordinator::blobs::{BlobError, BlobKind};
 use rookery_coordinator::trust::plan::decide_overdue;
 
 use crate::support::app::{code, user};
@@ -123,6 +125,9 @@ async fn an_audit_is_of_one_backend() {
     let other = chunk_on(Backend::CudaBf16, &job, rest);
     let refused = scenario.app.upload(&scenario.auditor, &other).await;
     assert_eq!(code(refused).await, ProblemCode::Conflict);
+    let hash = ContentHash::of(&other);
+    let stored = scenario.app.app.blobs.get(BlobKind::Chunk, &hash).await;
+    assert!(matches!(stored, Err(BlobError::Missing(_))));
     assert_eq!(scenario.alice().await.audits_open, 1);
     let same = chunk_on(Backend::Uniform, &job, rest);
     scenario.app.accepted(&scenario.auditor, &same).await;
