@@ -17,9 +17,10 @@ use rookery_common::protocol::matches::GameInfo;
 use super::{GamesQuery, LARGEST_ANSWER, PGN, view};
 use crate::api::download::attachment;
 use crate::api::error::ApiResult;
-use crate::api::extract::{Path, Query};
+use crate::api::extract::{Client, Path, Query};
 use crate::app::App;
 use crate::db::{DbError, GameFilter};
+use crate::limits::address::ClientAddress;
 use crate::server::address::Address;
 
 /// Games of a file if the request does not say how many.
@@ -36,6 +37,7 @@ const LARGEST_FILE: u32 = 10_000;
 ))]
 pub(super) async fn of_match(
     State(app): State<App>,
+    Client(client): Client,
     address: Address,
     Path(id): Path<MatchId>,
 ) -> ApiResult<Response> {
@@ -44,7 +46,7 @@ pub(super) async fn of_match(
         match_id: Some(id),
         ..GameFilter::default()
     };
-    let games = Games::new(app, address, filter, u32::MAX);
+    let games = Games::new(app, client, address, filter, u32::MAX);
     games.file(&format!("{run}-match-{id}")).await
 }
 
@@ -57,6 +59,7 @@ pub(super) async fn of_match(
 ))]
 pub(super) async fn of_chosen(
     State(app): State<App>,
+    Client(client): Client,
     address: Address,
     Query(query): Query<GamesQuery>,
 ) -> ApiResult<Response> {
@@ -64,12 +67,15 @@ pub(super) async fn of_chosen(
     let filter = query.filter(&app).await?;
     let run = filter.run.as_ref().map(|run| format!("{run}-"));
     let name = format!("{}games", run.unwrap_or_default());
-    Games::new(app, address, filter, most).file(&name).await
+    Games::new(app, client, address, filter, most)
+        .file(&name)
+        .await
 }
 
 /// Games that are still to be sent.
 struct Games {
     app: App,
+    client: Option<ClientAddress>,
     address: Address,
     filter: GameFilter,
     /// How many may still be listed.
@@ -79,9 +85,16 @@ struct Games {
 
 impl Games {
     /// The newest games that a filter chooses, whatever its limit is.
-    const fn new(app: App, address: Address, filter: GameFilter, most: u32) -> Self {
+    const fn new(
+        app: App,
+        client: Option<ClientAddress>,
+        address: Address,
+        filter: GameFilter,
+        most: u32,
+    ) -> Self {
         Self {
             app,
+            client,
             address,
             filter,
             left: most,
@@ -120,8 +133,10 @@ impl Games {
         Ok(())
     }
 
-    /// The games of the next chunk; none behind the last.
+    /// The games of the next chunk; none behind the last. The request's own turn ended with the answer's head, so the address
+    /// waits for one for each chunk: many files at once keep games from nobody else.
     async fn next(&mut self) -> anyhow::Result<Option<String>> {
+        let _turn = self.app.limits.read(self.client).await;
         if self.listed.is_empty() {
             self.list().await?;
         }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use axum::response::Response;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_coordinator::limits::address::Peer;
 use tokio::time::timeout;
 
-use crate::support::app::TestApp;
+use crate::support::app::{TestApp, body};
 use crate::support::games::{chunk, selfplay};
 use crate::support::selfplay::started;
 
@@ -74,6 +75,45 @@ async fn lists_leave_the_ledger_to_others() {
     assert!(app.get::<Vec<GameInfo>>("/games").await.is_empty());
 }
 
+/// Addresses of somebody who asks for much, and of somebody else.
+const MUCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const OTHER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+
+async fn ask(app: &TestApp, peer: Ipv4Addr, path: &str) -> Response {
+    let request = Request::get(path).extension(Peer(peer.into()));
+    app.send(request.body(Body::empty()).unwrap()).await
+}
+
+/// The head of such an answer comes before its games are read.
+#[tokio::test]
+async fn who_loads_many_files_of_games_waits_behind_itself() {
+    let app = started().await;
+    let viewing = &app.app.viewing;
+    let mut busy = Vec::new();
+    while viewing.free() > 0 {
+        busy.push(viewing.next().await);
+    }
+    let mut files = Vec::new();
+    for _ in 0..16 {
+        let file = ask(&app, MUCH, "/api/v1/games/pgn").await;
+        assert_eq!(file.status(), StatusCode::OK);
+        let mut file = Box::pin(body(file));
+        let waits = timeout(Duration::from_millis(20), &mut file).await;
+        assert!(waits.is_err(), "no game can be read yet");
+        files.push(file);
+    }
+    let mut next = Box::pin(ask(&app, MUCH, "/api/v1/runs"));
+    let waits = timeout(Duration::from_millis(100), &mut next).await;
+    assert!(waits.is_err(), "it comes after those before it");
+    let served = ask(&app, OTHER, "/api/v1/runs").await;
+    assert_eq!(served.status(), StatusCode::OK);
+    busy.clear();
+    drop(files);
+    assert_eq!(next.await.status(), StatusCode::OK);
+    let file = ask(&app, MUCH, "/api/v1/games/pgn").await;
+    assert!(body(file).await.starts_with(b"[Event "));
+}
+
 #[tokio::test]
 async fn who_asks_for_much_waits_behind_itself() {
     let app = TestApp::new().await;
@@ -82,22 +122,18 @@ async fn who_asks_for_much_waits_behind_itself() {
     while listing.free() > 0 {
         busy.push(listing.next().await);
     }
-    let (much, other) = (Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2));
-    let ask = |peer: Ipv4Addr, path: &str| {
-        let request = Request::get(path).extension(Peer(peer.into()));
-        Box::pin(app.send(request.body(Body::empty()).unwrap()))
-    };
+    let ask = |peer, path| Box::pin(ask(&app, peer, path));
     let mut waiting = Vec::new();
     for _ in 0..16 {
-        let mut list = ask(much, "/api/v1/games");
+        let mut list = ask(MUCH, "/api/v1/games");
         let waits = timeout(Duration::from_millis(20), &mut list).await;
         assert!(waits.is_err(), "all lists are taken");
         waiting.push(list);
     }
-    let mut next = ask(much, "/api/v1/runs");
+    let mut next = ask(MUCH, "/api/v1/runs");
     let waits = timeout(Duration::from_millis(100), &mut next).await;
     assert!(waits.is_err(), "it comes after those before it");
-    assert_eq!(ask(other, "/api/v1/runs").await.status(), StatusCode::OK);
+    assert_eq!(ask(OTHER, "/api/v1/runs").await.status(), StatusCode::OK);
     busy.clear();
     for list in waiting {
         assert_eq!(list.await.status(), StatusCode::OK);
