@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use jiff::SignedDuration;
 use rookery_common::ids::UserId;
 
-use super::rate::{PASS_POSITIONS, PROBATION, TrackRecord};
+use super::rate::{PASS_POSITIONS, TrackRecord};
 use super::verdict::ENOUGH_VOLUNTEERS;
 
 /// For how long an audit waits for who was drawn; then another is drawn. A worker asks again when its job
@@ -88,31 +88,27 @@ pub struct DrawBoard {
     pub candidates: Vec<Candidate>,
     /// Whether the operator has named an auditor.
     pub named: bool,
-    /// Contributors past probation who were heard of within a day.
-    pub proven: i64,
+    /// Contributors [vouched for](TrackRecord::is_vouched_for) who were heard of within a day.
+    pub vouched_for: i64,
 }
 
 impl DrawBoard {
-    /// Whether a contributor has passed its probation, where there is a trusted auditor by whose word it did.
-    const fn is_proven(&self, record: TrackRecord) -> bool {
-        record.passed >= PROBATION && (!self.named || record.vouched >= PROBATION)
-    }
-
     /// Whether a candidate may make an audit.
     ///
-    /// The chunks of somebody on probation are for who is past it, or for the operator's auditor. Newcomers
-    /// audit each other only while there is neither, and make the audits of the others while these are too few.
+    /// The chunks of newcomers are for those who are vouched for, or for the operator's auditor. Newcomers audit each other
+    /// only while there is neither, and make the audits of the others while these are too few. So those who vouched for each
+    /// other take no audits away from anybody.
     pub fn may_make(&self, candidate: &Candidate, audit: &WaitingAudit) -> bool {
         let (person, author) = (&candidate.person, &audit.author);
-        let enough = if self.is_proven(author.record) {
+        let enough = if author.record.is_vouched_for() {
             ENOUGH_VOLUNTEERS
         } else {
             1
         };
-        let newcomers_may = !self.named && self.proven < enough;
+        let newcomers_may = !self.named && self.vouched_for < enough;
         person.user != author.user
             && !audit.asked.contains(&person.user)
-            && (newcomers_may || self.is_proven(person.record))
+            && (newcomers_may || person.record.is_vouched_for())
             && !person.circle.meets(&author.circle)
     }
 
@@ -150,6 +146,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::trust::rate::PROBATION;
 
     fn person(user: i64, passed: u32) -> Person {
         Person {
@@ -171,7 +168,7 @@ mod tests {
     }
 
     fn board(audits: i64, author: &Person, candidates: Vec<Candidate>) -> DrawBoard {
-        let proven = |one: &&Candidate| one.person.record.passed >= PROBATION;
+        let vouched_for = |one: &&Candidate| one.person.record.is_vouched_for();
         DrawBoard {
             audits: (0..audits)
                 .map(|id| WaitingAudit {
@@ -180,7 +177,7 @@ mod tests {
                     asked: Vec::new(),
                 })
                 .collect(),
-            proven: candidates.iter().filter(proven).count() as i64,
+            vouched_for: candidates.iter().filter(vouched_for).count() as i64,
             candidates,
             named: false,
         }
@@ -230,7 +227,7 @@ mod tests {
             candidate(4, 0, 1_000 * stood_for),
         ];
         let mut board = board(10_000, &author, all);
-        board.proven = 0;
+        board.vouched_for = 0;
         let counts = times(board);
         assert!((4_900..5_100).contains(&counts[&2]), "{counts:?}");
         assert!((4_900..5_100).contains(&counts[&3]), "{counts:?}");
@@ -278,7 +275,7 @@ mod tests {
         named.named = true;
         assert_eq!(who(named), [0; 0]);
         let mut asleep = board(1, &newcomer, others.clone());
-        asleep.proven = 1;
+        asleep.vouched_for = 1;
         assert_eq!(who(asleep), [0; 0], "one past probation was there today");
         let with = |proven: i64| {
             let proven = (0..proven).map(|user| candidate(10 + user, PROBATION, 0));
@@ -292,13 +289,31 @@ mod tests {
         assert!(who(board(1, &first, with(3)))[0] > 10);
     }
 
+    /// Somebody who has passed audits by the word of newcomers only.
+    fn self_made(user: i64) -> Candidate {
+        let mut one = candidate(user, 100, 1_000_000);
+        one.person.record.vouched = 0;
+        one
+    }
+
     #[test]
     fn where_there_is_an_auditor_its_word_counts() {
         let newcomer = person(1, 0);
-        let mut self_made = candidate(2, 100, 1_000_000);
-        self_made.person.record.vouched = 0;
-        let mut board = board(1, &newcomer, vec![self_made, candidate(3, PROBATION, 0)]);
-        board.named = true;
-        assert_eq!(who(board), [3]);
+        for named in [true, false] {
+            let all = vec![self_made(2), candidate(3, PROBATION, 0)];
+            let mut board = board(1, &newcomer, all);
+            board.named = named;
+            assert_eq!(who(board), [3], "{named}");
+        }
+    }
+
+    #[test]
+    fn those_who_vouched_for_each_other_leave_audits_to_everybody() {
+        let mut all: Vec<_> = (2..5).map(self_made).collect();
+        all.push(candidate(5, 0, 0));
+        for author in [person(1, 0), all[0].person.clone()] {
+            let board = board(1, &author, all.clone());
+            assert!(board.may_make(&all[3], &board.audits[0]));
+        }
     }
 }

@@ -15,10 +15,15 @@ pub struct TrackRecord {
 }
 
 impl TrackRecord {
-    /// Whether the contributor may decide which network is best: the probation is over, and was made once more for every
-    /// audit that ever failed.
+    /// Whether the contributor has passed its probation by the word of others than contributors who vouch for each other.
+    pub const fn is_vouched_for(&self) -> bool {
+        self.vouched >= PROBATION
+    }
+
+    /// Whether the contributor may decide which network is best: it was vouched for throughout its probation, and through
+    /// one more for every audit that ever failed.
     pub const fn is_proven(&self) -> bool {
-        self.passed >= PROBATION.saturating_mul(self.failed.saturating_add(1))
+        self.vouched >= PROBATION.saturating_mul(self.failed.saturating_add(1))
     }
 }
 
@@ -204,6 +209,11 @@ mod tests {
             assert!(record(needed, failed).is_proven(), "{failed}");
         }
         assert!(!record(u32::MAX - 1, u32::MAX).is_proven());
+        let self_made = TrackRecord {
+            vouched: PROBATION - 1,
+            ..record(1_000, 0)
+        };
+        assert!(!self_made.is_proven() && !self_made.is_vouched_for());
     }
 
     #[test]

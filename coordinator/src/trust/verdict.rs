@@ -7,7 +7,7 @@
 
 use rookery_common::audit::{Finding, Tolerance};
 
-use super::rate::{PROBATION, TrackRecord};
+use super::rate::TrackRecord;
 
 /// One auditor's answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,12 +35,8 @@ impl Auditor {
     pub const fn with(self, record: TrackRecord) -> Self {
         match self {
             Self::Trusted => Self::Trusted,
-            Self::Newcomer | Self::Volunteer
-                if record.passed < PROBATION || record.vouched < PROBATION =>
-            {
-                Self::Newcomer
-            }
-            Self::Newcomer | Self::Volunteer => Self::Volunteer,
+            Self::Newcomer | Self::Volunteer if record.is_vouched_for() => Self::Volunteer,
+            Self::Newcomer | Self::Volunteer => Self::Newcomer,
         }
     }
 }
@@ -123,6 +119,7 @@ mod tests {
     use rookery_common::protocol::jobs::Backend;
 
     use super::*;
+    use crate::trust::rate::PROBATION;
     use Finding::{Agrees, Differs};
 
     /// An opinion of somebody who computes with 32 bits.

@@ -124,7 +124,7 @@ async fn board(
         audits: audits.collect(),
         candidates,
         named: is_auditor_named(conn).await?,
-        proven: proven(conn, now.as_millisecond()).await?,
+        vouched_for: vouched_for(conn, now.as_millisecond()).await?,
     })
 }
 
@@ -217,10 +217,10 @@ async fn positions(
     Ok(rows.into_iter().collect())
 }
 
-/// Contributors past their probation who were heard of within a day and are not in quarantine.
-async fn proven(conn: &mut AnyConnection, now: i64) -> Result<i64> {
-    let proven = sqlx::query_scalar(concat!(
-        "SELECT count(*) FROM track_records t WHERE t.passed >= $1
+/// How many contributors are vouched for, were heard of within a day and are not in quarantine.
+async fn vouched_for(conn: &mut AnyConnection, now: i64) -> Result<i64> {
+    let count = sqlx::query_scalar(concat!(
+        "SELECT count(*) FROM track_records t WHERE t.vouched >= $1
            AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = t.user_id AND w.last_seen >= $2)
            AND ",
         quarantined!("t.user_id"),

@@ -43,7 +43,7 @@ pub(crate) async fn are_enough_proven(
 ) -> Result<bool> {
     // An index leads to each contributor's last chunk, which says whether it is at work here.
     let proven: i64 = sqlx::query_scalar(
-        "SELECT count(*) FROM (SELECT 1 FROM track_records t WHERE t.passed >= $1 * (1 + t.failed)
+        "SELECT count(*) FROM (SELECT 1 FROM track_records t WHERE t.vouched >= $1 * (1 + t.failed)
            AND (SELECT CASE WHEN c.run_id = $2 AND c.accepted_at > $3 AND c.held = 0
                  THEN 1 ELSE 0 END
                FROM chunks c WHERE c.user_id = t.user_id ORDER BY c.sequence DESC LIMIT 1) = 1

@@ -6,6 +6,7 @@ use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::TrustLevel;
 use rookery_common::rating::gate::GateRule;
 use serde_json::json;
+use sqlx::Connection as _;
 
 use crate::support::app::params;
 use crate::support::audit_scenario::AuditScenario;
@@ -75,4 +76,24 @@ async fn newcomers_play_rating_matches_unless_these_may_move_best() {
     rolls_back(Some(0.99)).await;
     assert_eq!(scenario.kind(alice).await, WorkKind::SelfPlay);
     assert_eq!(scenario.kind(bob).await, WorkKind::Match);
+}
+
+/// Where no auditor's word stands behind it, a record keeps nobody else from anything.
+#[tokio::test]
+async fn those_who_vouched_for_each_other_keep_nobody_from_gates() {
+    let scenario = AuditScenario::of_newcomers().await;
+    let mut ledger = scenario.app.database.connect().await;
+    sqlx::query(
+        "INSERT INTO track_records (user_id, passed, failed)
+         SELECT id, 100, 0 FROM users WHERE name IN ('bob', 'carol', 'dave')",
+    )
+    .execute(&mut ledger)
+    .await
+    .unwrap();
+    ledger.close().await.unwrap();
+    for token in [&scenario.app.bob, &scenario.carol, &scenario.dave] {
+        scenario.plays(token).await;
+    }
+    scenario.app.submit(1).await;
+    assert_eq!(scenario.kind(&scenario.app.alice).await, WorkKind::Match);
 }
