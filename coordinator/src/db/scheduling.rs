@@ -88,13 +88,33 @@ pub struct JobSizes {
 impl JobSizes {
     /// The sizes that keep this worker busy for as long as the run says.
     pub fn new(params: &RunParams, pace: Pace, lengths: &Lengths) -> Self {
+        Self::of_seconds(params, pace, lengths, params.scheduling.job_seconds.into())
+    }
+
+    /// The sizes for a contributor on probation: no larger than the run says, whatever the worker says of itself.
+    pub fn on_probation(self, params: &RunParams) -> Self {
+        let scheduling = &params.scheduling;
+        Self {
+            selfplay: self.selfplay.min(scheduling.selfplay_games.max(1)),
+            puzzle: self.puzzle.min(scheduling.puzzle_games.max(1)),
+            ..self
+        }
+    }
+
+    /// The sizes for an auditor of the operator's: a worker asks for its next job, which may be an audit, when the games of
+    /// the last one are begun.
+    pub fn between_audits(params: &RunParams, pace: Pace, lengths: &Lengths) -> Self {
+        let pace = Pace { at_once: 0, ..pace };
+        Self::of_seconds(params, pace, lengths, SECONDS_BETWEEN_AUDITS)
+    }
+
+    fn of_seconds(params: &RunParams, pace: Pace, lengths: &Lengths, seconds: f64) -> Self {
         let (selfplay, scheduling) = (&params.selfplay, &params.scheduling);
         let full = f64::from(selfplay.full_search_share);
         let visits = full * f64::from(selfplay.search.visits)
             + (1.0 - full) * f64::from(selfplay.fast_visits);
         let puzzle = f64::from(params.puzzle.search.visits);
         let matches = f64::from(params.matches.search.visits);
-        let seconds = f64::from(scheduling.job_seconds);
         let size = |run_says, evaluations| job_size(run_says, pace, seconds, evaluations);
         // Others wait for the end of a match, and a slow worker plays many games at once for long.
         let known = pace.evals_per_second > 0.0;
@@ -147,6 +167,9 @@ fn puzzle_jobs(params: &SchedulingParams, sizes: &JobSizes, lengths: &Lengths) -
         0.0
     }
 }
+
+/// For how long an operator's auditor plays until it asks again whether anything is to be audited.
+const SECONDS_BETWEEN_AUDITS: f64 = 20.0;
 
 /// How many times the run's job size a fast worker may get.
 const LARGEST_JOB: u32 = 16;
@@ -387,6 +410,36 @@ mod tests {
         assert_eq!(sizes(256, 10.0).matches, run_says / SMALLEST_JOB);
         assert_eq!(sizes(256, 10.0).selfplay, 256);
         assert_eq!(sizes(2 * run_says, 0.0).matches, 2 * run_says, "unknown");
+    }
+
+    #[test]
+    fn newcomers_get_jobs_of_the_runs_size_and_auditors_short_ones() {
+        let params = RunParams::default();
+        let run_says = &params.scheduling;
+        let fast = Pace {
+            at_once: 4_096,
+            evals_per_second: 1e6,
+        };
+        let usual = JobSizes::new(&params, fast, &Lengths::default());
+        let newcomers = usual.on_probation(&params);
+        assert_eq!(newcomers.selfplay, run_says.selfplay_games);
+        assert_eq!(newcomers.puzzle, run_says.puzzle_games);
+        assert_eq!(newcomers.matches, usual.matches);
+        let slow = Pace {
+            at_once: 64,
+            evals_per_second: 1_000.0,
+        };
+        let slow = JobSizes::new(&params, slow, &Lengths::default());
+        assert_eq!(slow.selfplay, 64);
+        let auditors = |evals_per_second| {
+            let pace = Pace {
+                at_once: 64,
+                evals_per_second,
+            };
+            JobSizes::between_audits(&params, pace, &Lengths::default()).selfplay
+        };
+        assert_eq!(auditors(1_000.0), run_says.selfplay_games / SMALLEST_JOB);
+        assert_eq!(auditors(0.0), run_says.selfplay_games, "unknown");
     }
 
     #[test]

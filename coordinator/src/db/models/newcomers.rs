@@ -1,6 +1,8 @@
 //! Contributors on probation. Names cost nothing, and what becomes best is often decided before
 //! anybody has searched a newcomer's games again: where others are at work, that is left to them.
 
+use std::collections::HashSet;
+
 use rookery_common::protocol::matches::MatchPurpose;
 use sqlx::AnyConnection;
 
@@ -9,9 +11,25 @@ use crate::db::models::audits;
 use crate::db::models::matches::Match;
 use crate::db::models::pairs::LATELY_MS;
 use crate::db::models::runs::Run;
+use crate::db::sql::statement::Statement;
 use crate::db::types::LeaseRequest;
 use crate::trust::rate::PROBATION;
 use crate::trust::verdict::{Auditor, ENOUGH_VOLUNTEERS};
+
+/// Those of the contributors who are past probation.
+pub(crate) async fn past_probation(
+    conn: &mut AnyConnection,
+    users: &[i64],
+) -> Result<HashSet<i64>> {
+    if users.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let mut query = Statement::new("SELECT user_id FROM track_records WHERE passed >= ");
+    query.bind(i64::from(PROBATION))?.push(" AND user_id IN (");
+    query.bind_all(users)?.push(")");
+    let users: Vec<(i64,)> = query.fetch_all(conn).await?;
+    Ok(users.into_iter().map(|(user,)| user).collect())
+}
 
 /// Whether somebody may be given pairs of a match. Those of one that may change which network is
 /// best (a gate, or any match of a run that rolls back by ratings) are for contributors who are

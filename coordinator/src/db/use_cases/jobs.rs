@@ -19,6 +19,7 @@ use crate::db::types::LeaseRequest;
 use crate::db::use_cases::audit_jobs;
 use crate::db::use_cases::lease_batch::LeaseBatch;
 use crate::db::use_cases::new_leases::{NewLease, PendingLease};
+use crate::trust::verdict::Auditor;
 
 /// Heartbeats that a lease's length holds.
 const HEARTBEATS: u32 = 3;
@@ -100,7 +101,13 @@ async fn assign(
         lengths,
         ..
     } = batch.stats(conn, run, best, asked).await?;
-    let sizes = JobSizes::new(&run.params, Pace::of(&request.request), &lengths);
+    let pace = Pace::of(&request.request);
+    let newcomer = batch.is_newcomer(conn, run.id, asked).await?;
+    let sizes = match request.auditor {
+        Auditor::Trusted => JobSizes::between_audits(&run.params, pace, &lengths),
+        _ if newcomer => JobSizes::new(&run.params, pace, &lengths).on_probation(&run.params),
+        _ => JobSizes::new(&run.params, pace, &lengths),
+    };
     let (scheduling, chances) = (&run.params.scheduling, &request.chances);
     let preference = scheduling::preference(scheduling, chances, &sizes, &lengths, puzzles_begun);
     if !quarantined && (preference.gate || preference.rating) {

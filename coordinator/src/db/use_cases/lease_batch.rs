@@ -13,17 +13,21 @@ use crate::db::error::{DbError, Result};
 use crate::db::models::matches::{self, Match};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::scheduling_stats::{self, SchedulingStats};
-use crate::db::models::{audits, networks, puzzles};
+use crate::db::models::{audit_draws, audits, networks, newcomers, puzzles};
 use crate::db::rollout::RolloutTarget;
 use crate::db::types::LeaseRequest;
 use crate::db::use_cases::new_leases::{self, NewLease, PendingLease};
 use crate::db::use_cases::quarantine;
 use crate::db::use_cases::quotas::OpenLeases;
+use crate::trust::verdict::Auditor;
 
 /// The ledger as the requests of one batch see it. Rows are cached by run.
 pub(crate) struct LeaseBatch {
     open_leases: OpenLeases,
     quarantined: HashSet<i64>,
+    past_probation: HashSet<i64>,
+    /// Whether somebody is at work who audits newcomers.
+    audited: HashMap<i64, bool>,
     runs: HashMap<Option<RunName>, Arc<[Run]>>,
     stats: HashMap<i64, SchedulingStats>,
     /// What was best before the best network.
@@ -47,6 +51,8 @@ impl LeaseBatch {
         Ok(Self {
             open_leases: OpenLeases::by(conn, asked).await?,
             quarantined: quarantine::list_quarantined(conn, &users).await?,
+            past_probation: newcomers::past_probation(conn, &users).await?,
+            audited: HashMap::new(),
             runs: HashMap::new(),
             stats: HashMap::new(),
             formers: HashMap::new(),
@@ -68,6 +74,25 @@ impl LeaseBatch {
     /// Whether the last order on the contributor was a quarantine.
     pub(crate) fn is_quarantined(&self, request: &LeaseRequest) -> bool {
         self.quarantined.contains(&request.user.0)
+    }
+
+    /// Whether the contributor is on probation in a run in which somebody is at work who can end that.
+    pub(crate) async fn is_newcomer(
+        &mut self,
+        conn: &mut AnyConnection,
+        run: i64,
+        asked: &PendingLease,
+    ) -> Result<bool> {
+        let request = &asked.request;
+        if request.auditor == Auditor::Trusted || self.past_probation.contains(&request.user.0) {
+            return Ok(false);
+        }
+        let (user, now) = (request.user.0, asked.now);
+        let find = async {
+            Ok(audit_draws::is_auditor_at_work(conn, user, now).await?
+                || newcomers::are_enough_proven(conn, run, now.as_millisecond()).await?)
+        };
+        cached(&mut self.audited, run, find).await
     }
 
     /// The run of this name, if there is one, or all that are open, the newest first.

@@ -9,7 +9,7 @@ use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::trust::plan::plan_waiting;
 use serde_json::json;
 
-use crate::support::audit_scenario::{AuditScenario, PATIENCE};
+use crate::support::audit_scenario::{AuditScenario, GAMES, PATIENCE};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::{chunk, selfplay};
 use crate::support::networks::network_file;
@@ -46,6 +46,23 @@ async fn a_flood_of_small_chunks_hides_no_large_one_and_holds_up_nobody() {
     }
     assert!(before < 20, "{before}");
     scenario.app.assert_consistent().await;
+}
+
+/// Takes a job as a worker that claims to be fast: its games.
+async fn boasts(scenario: &AuditScenario, token: &str) -> u32 {
+    let claims = json!({"concurrent_games": 512, "evals_per_second": 1e9});
+    scenario.app.lease_with(token, &claims).await.work.games()
+}
+
+#[tokio::test]
+async fn newcomers_get_jobs_of_the_runs_size_while_somebody_audits() {
+    let scenario = AuditScenario::new().await;
+    let alice = &scenario.app.alice;
+    assert_eq!(boasts(&scenario, alice).await, 16 * GAMES, "nobody audits");
+    scenario.come(&[&scenario.auditor]).await;
+    assert_eq!(boasts(&scenario, alice).await, GAMES);
+    scenario.proven(&[alice]).await;
+    assert_eq!(boasts(&scenario, alice).await, 16 * GAMES);
 }
 
 #[tokio::test]
