@@ -254,9 +254,7 @@ pub enum Fitting {
     Never,
     /// They are to be fitted again. So many games came since; none, if what there was has changed, or a fit
     /// was begun and is not stored.
-    Due {
-        games: u64,
-    },
+    Due { games: u64 },
     /// To all of it.
     Done,
 }

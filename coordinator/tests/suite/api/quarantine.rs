@@ -16,10 +16,10 @@ use serde_json::json;
 
 use crate::support::app::{TestApp, code, params, parse};
 use crate::support::audit_scenario::{AuditScenario, GAMES, POSITIONS};
+use crate::support::by;
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{chunk, pair_games, selfplay};
-use crate::support::by;
 
 #[tokio::test]
 async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
