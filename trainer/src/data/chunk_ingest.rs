@@ -134,7 +134,7 @@ impl ChunkIngest {
         let decoded = match DecodedChunk::read(name, bytes, self.resign.as_ref()) {
             Ok(decoded) => decoded,
             Err(error) => {
-                tracing::warn!("{name} cannot be used and is skipped: {error}");
+                tracing::warn!("RK-0721: {name} is left out: {error}");
                 return Ok(None);
             }
         };

@@ -45,7 +45,10 @@ impl DecodedChunk {
             let judged = resign.and_then(|params| played_on::judge(&record, params));
             decoded.played_on.extend(judged);
             if let Err(error) = decoded.add(&record) {
-                tracing::warn!("game {} of {name} is left out: {error}", record.index);
+                tracing::warn!(
+                    "RK-0721: game {} of {name} is left out: {error}",
+                    record.index
+                );
             }
         }
         Ok(decoded)

@@ -18,8 +18,6 @@ pub struct Ledger {
     path: PathBuf,
     file: File,
     rows: Vec<ChunkRow>,
-    /// For each row, how many positions for training lie in it and all earlier ones.
-    totals: Vec<u64>,
 }
 
 /// Whether a row's positions are for training.
@@ -51,14 +49,11 @@ impl Ledger {
             );
             file.set_len(good as u64).with_context(cannot)?;
         }
-        let mut ledger = Self {
+        Ok(Self {
             path: path.to_owned(),
             file,
-            rows: Vec::new(),
-            totals: Vec::new(),
-        };
-        ledger.remember(rows);
-        Ok(ledger)
+            rows,
+        })
     }
 
     /// Adds rows that follow the last one; they are on disk when this returns.
@@ -72,7 +67,7 @@ impl Ledger {
         for row in &rows {
             anyhow::ensure!(
                 row.sequence > last,
-                "the coordinator's ledger is out of order: row {} came after row {last}",
+                "RK-0722: the coordinator's ledger is out of order: row {} came after row {last}",
                 row.sequence
             );
             last = row.sequence;
@@ -84,7 +79,7 @@ impl Ledger {
             .write_all(&text)
             .and_then(|()| self.file.sync_data());
         written.with_context(|| format!("cannot write {}", self.path.display()))?;
-        self.remember(rows);
+        self.rows.extend(rows);
         Ok(())
     }
 
@@ -104,20 +99,7 @@ impl Ledger {
             .and_then(|()| self.file.sync_data());
         cut.with_context(cannot)?;
         self.rows.truncate(rows);
-        self.totals.truncate(rows);
         Ok(())
-    }
-
-    fn remember(&mut self, rows: Vec<ChunkRow>) {
-        for row in rows {
-            let positions = if is_training(&row) {
-                u64::from(row.positions)
-            } else {
-                0
-            };
-            self.totals.push(self.total() + positions);
-            self.rows.push(row);
-        }
     }
 
     /// The rows in ledger order.
@@ -130,22 +112,9 @@ impl Ledger {
         self.rows.last().map_or(0, |row| row.sequence)
     }
 
-    /// Positions for training that were ever produced, validation included.
-    pub fn total(&self) -> u64 {
-        self.totals.last().copied().unwrap_or(0)
-    }
-
     /// How many rows lie at or before a place of the ledger.
     pub fn rows_until(&self, sequence: i64) -> usize {
         self.rows.partition_point(|row| row.sequence <= sequence)
-    }
-
-    /// Positions for training in the first `rows` rows.
-    pub fn total_of(&self, rows: usize) -> u64 {
-        rows.checked_sub(1)
-            .and_then(|last| self.totals.get(last))
-            .copied()
-            .unwrap_or(0)
     }
 }
 
@@ -198,14 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_survive_and_match_positions_do_not_count() {
+    fn rows_survive_a_restart() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("ledger.jsonl");
         Ledger::open(&path).unwrap().append(rows()).unwrap();
         let mut ledger = Ledger::open(&path).unwrap();
         assert_eq!(ledger.rows(), rows());
-        assert_eq!((ledger.cursor(), ledger.total()), (9, 110));
-        assert_eq!((ledger.rows_until(5), ledger.total_of(2)), (2, 100));
+        assert_eq!((ledger.cursor(), ledger.rows_until(5)), (9, 2));
         assert!(ledger.append(rows()).is_err(), "rows must follow");
         assert_eq!(Ledger::open(&path).unwrap().rows().len(), 3);
     }
@@ -217,10 +185,9 @@ mod tests {
         let mut ledger = Ledger::open(&path).unwrap();
         ledger.append(rows()).unwrap();
         ledger.cut(1).unwrap();
-        assert_eq!((ledger.cursor(), ledger.total()), (2, 100));
+        assert_eq!(ledger.cursor(), 2);
         let other = row(5, WorkKind::SelfPlay, 7);
         ledger.append(vec![other.clone()]).unwrap();
-        assert_eq!(ledger.total(), 107);
         let expected = [rows()[0].clone(), other];
         assert_eq!(Ledger::open(&path).unwrap().rows(), expected);
         ledger.cut(0).unwrap();

@@ -5,6 +5,7 @@
 //! is cut after the last row that is.
 
 use std::collections::BTreeSet;
+use std::slice::SliceIndex;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -33,8 +34,8 @@ pub struct LedgerSync {
     holds: ExcludedChunks,
     /// Whether a chunk that was taken has been held since, or one that was passed over let go.
     stale: bool,
-    /// Positions for training in the rows that a restored ledger has left, until somebody asks.
-    restored: Option<u64>,
+    /// The place in the ledger up to which a restored one has left rows, until the session takes it.
+    restored: Option<i64>,
     /// Chunks that are not asked for again.
     lost: Mutex<BTreeSet<ContentHash>>,
 }
@@ -77,14 +78,27 @@ impl LedgerSync {
         &self.ledger
     }
 
-    /// Positions for training in the rows that were taken.
+    /// Positions for training in the rows that were taken; as all counts here, with validation and without chunks that
+    /// are held: what is never trained on does not count as new.
     pub fn taken_positions(&self) -> u64 {
-        self.ledger.total_of(self.taken)
+        self.positions_in(..self.taken)
     }
 
     /// Positions for training in the rows that wait until they are old enough.
     pub fn waiting_positions(&self) -> u64 {
-        self.ledger.total() - self.taken_positions()
+        self.positions_in(self.taken..)
+    }
+
+    /// Positions for training up to a place in the ledger.
+    pub fn positions_until(&self, sequence: i64) -> u64 {
+        self.positions_in(..self.ledger.rows_until(sequence))
+    }
+
+    fn positions_in(&self, rows: impl SliceIndex<[ChunkRow], Output = [ChunkRow]>) -> u64 {
+        let rows = self.ledger.rows()[rows].iter();
+        rows.filter(|row| is_training(row) && !self.holds.has(row.hash))
+            .map(|row| u64::from(row.positions))
+            .sum()
     }
 
     /// The place in the ledger up to which rows were taken.
@@ -129,7 +143,7 @@ impl LedgerSync {
     async fn forget_unknown(&mut self, client: &Client) -> anyhow::Result<()> {
         let common = self.common_rows(client).await?;
         tracing::warn!(
-            "the coordinator's ledger was restored from a backup; dropped, as it no longer knows \
+            "RK-0717: the coordinator's ledger was restored from a backup; dropped, as it no longer knows \
              them: {}",
             quantity(self.ledger.rows().len() - common, "chunk")
         );
@@ -137,7 +151,7 @@ impl LedgerSync {
         self.ledger.cut(common)?;
         self.taken = self.taken.min(common);
         self.stale = true;
-        let left = self.ledger.total();
+        let left = self.ledger.cursor();
         self.restored = Some(self.restored.map_or(left, |before| before.min(left)));
         Ok(())
     }
@@ -167,8 +181,8 @@ impl LedgerSync {
         Ok(known)
     }
 
-    /// Positions for training that a restored ledger has left of those that were known; once.
-    pub fn take_restored(&mut self) -> Option<u64> {
+    /// The place in the ledger up to which a restored one has left the rows that were known; once.
+    pub fn take_restored(&mut self) -> Option<i64> {
         self.restored.take()
     }
 
@@ -307,7 +321,7 @@ impl LedgerSync {
         }
         if row.bytes > Caps::default().compressed_bytes as u64 {
             tracing::warn!(
-                "chunk {} is left out: the ledger gives it {} bytes",
+                "RK-0721: chunk {} is left out: the ledger says that it has {} bytes, which no chunk may have",
                 row.hash,
                 row.bytes
             );
@@ -320,7 +334,7 @@ impl LedgerSync {
             }
             Err(error) if error.is_missing() => {
                 tracing::warn!(
-                    "chunk {} is left out: the coordinator has withdrawn it",
+                    "RK-0721: chunk {} is left out: the coordinator no longer has it",
                     row.hash
                 );
                 Ok(None)
@@ -328,7 +342,7 @@ impl LedgerSync {
             Err(error @ CallError::RetriesExhausted { .. }) => {
                 self.lost.lock().insert(row.hash);
                 tracing::error!(
-                    "chunk {} is left out until the next start: {error}; \
+                    "RK-0721: chunk {} is left out until the next start: {error}; \
                      `rookery-coordinator storage sweep` tells which files are missing",
                     row.hash
                 );

@@ -148,7 +148,6 @@ async fn fresh(client: &Client, settings: &Settings) -> anyhow::Result<(State, L
         step: weights.spec().training_step,
         rate_from: first.spec.training_step,
         parent: hash,
-        used: 0,
         cursor: 0,
         phase: Phase::Gather,
     };

@@ -45,11 +45,13 @@ impl Session {
     /// Positions that must have arrived before the next candidate is trained.
     fn wanted(&self) -> u64 {
         let params = &self.state.params;
-        let next = self
-            .state
-            .used
-            .saturating_add(params.positions_per_candidate);
+        let next = self.used().saturating_add(params.positions_per_candidate);
         params.window.min.max(next)
+    }
+
+    /// Positions that had arrived when the last candidate's training began, without those that have been held since.
+    fn used(&self) -> u64 {
+        self.ledger_sync.positions_until(self.state.cursor)
     }
 
     /// Fetches what is new in the ledger.
@@ -58,7 +60,7 @@ impl Session {
         self.ledger_sync.update(client).await?;
         if let Some(left) = self.ledger_sync.take_restored() {
             // What was trained on and is lost is not waited for again.
-            self.state.used = self.state.used.min(left);
+            self.state.cursor = self.state.cursor.min(left);
             self.save()?;
         }
         let client = &self.around.client;
@@ -75,7 +77,9 @@ impl Session {
         let learner = &mut self.learner;
         let before = learner.trainer.spec().shape();
         let grown = learner.grow(blocks, filters, seed);
-        if grown.with_context(|| format!("the {before} network cannot grow (training.grow)"))? {
+        if grown
+            .with_context(|| format!("RK-0608: the {before} network cannot grow (training.grow)"))?
+        {
             tracing::info!(
                 "the network in training grows from {before} to {}, and goes on from what it has learnt",
                 learner.trainer.spec().shape()
@@ -87,7 +91,7 @@ impl Session {
     /// Fixes window and steps of the next candidate.
     fn plan(&mut self) -> anyhow::Result<()> {
         let total = self.ledger_sync.taken_positions();
-        let new = total.saturating_sub(self.state.used);
+        let new = total.saturating_sub(self.used());
         let params = &self.state.params;
         let plan = StepBudget::new(params, new, self.settings.max_reuse);
         let window = params
@@ -96,12 +100,11 @@ impl Session {
             .min(self.ingest.training().positions());
         if plan.steps < u64::from(params.steps_per_candidate) {
             tracing::warn!(
-                "only {} of {}: new are {}, and none may be trained on more than {} \
-                 (--max-reuse)",
-                plan.steps,
-                quantity(params.steps_per_candidate, "step"),
+                "training {} instead of {}: there are {} new, and --max-reuse {} allows no more",
+                quantity(plan.steps, "step"),
+                params.steps_per_candidate,
                 quantity(new, "position"),
-                quantity(self.settings.max_reuse, "time")
+                self.settings.max_reuse
             );
         }
         tracing::info!(
@@ -111,7 +114,6 @@ impl Session {
             quantity(total, "position"),
             plan.reuse
         );
-        self.state.used = total;
         self.state.cursor = self.ledger_sync.taken_until();
         self.note(
             MetricKind::Plan,

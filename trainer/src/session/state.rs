@@ -23,9 +23,7 @@ pub struct State {
     pub rate_from: u64,
     /// The network from which training went on: the last candidate, or the one it began with.
     pub parent: ContentHash,
-    /// Positions that had arrived when the last candidate's training began.
-    pub used: u64,
-    /// The place in the ledger up to which games are in the window.
+    /// The place in the ledger up to which games were in the window of the last candidate.
     pub cursor: i64,
     /// What the run is doing.
     pub phase: Phase,
@@ -131,7 +129,6 @@ mod tests {
             step: 1500,
             rate_from: 1000,
             parent: ContentHash::of(b"x"),
-            used: 60_000,
             cursor: 77,
             phase: Phase::Train(Training {
                 done: 10,

@@ -58,6 +58,11 @@ async fn held_chunks_leave_the_window_and_come_back() {
         }
         ledger_sync.update(&client).await.unwrap();
         ledger_sync.take_new(&client, &mut ingest).await.unwrap();
+        assert_eq!(
+            ledger_sync.taken_positions(),
+            ingest.training().positions(),
+            "held ones do not count as new"
+        );
         windows.push(positions(&ingest));
     }
     let [all, without_2, without_both, without_6, again] = &windows[..] else {
@@ -118,11 +123,7 @@ async fn a_restored_ledger_is_followed_from_where_it_was_cut() {
         ("all", 0, 4),
     ] {
         coordinator.restore(left);
-        let known: u64 = coordinator
-            .rows()
-            .iter()
-            .map(|row| u64::from(row.positions))
-            .sum();
+        let known = coordinator.rows().last().map_or(0, |row| row.sequence);
         (0..new).for_each(|seed| {
             let seed = 100 + 10 * left as u64 + seed;
             coordinator.add_chunk(testing::chunk(seed, 5).1);
@@ -156,6 +157,18 @@ async fn a_trainer_goes_on_after_its_coordinators_ledger_was_restored() {
     let coordinator = with_chunks(10);
     session(&coordinator, settings(dir.path())).await.unwrap();
     coordinator.restore(4);
+    coordinator.add_chunk(testing::chunk(100, 5).1);
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks().len(), 3);
+}
+
+/// Positions that were trained on and are held afterwards are not waited for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trainer_goes_on_after_what_it_trained_on_was_held() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    (0..6).for_each(|place| coordinator.hold(place, true));
     coordinator.add_chunk(testing::chunk(100, 5).1);
     session(&coordinator, settings(dir.path())).await.unwrap();
     assert_eq!(coordinator.networks().len(), 3);
@@ -270,7 +283,12 @@ async fn chunks_wait_for_audits_before_they_are_taken() {
         ledger_sync.waiting_positions(),
     );
     assert_eq!(ingest.training().positions(), taken);
-    assert_eq!(taken + waiting, ledger_sync.ledger().total());
+    let all: u64 = coordinator
+        .rows()
+        .iter()
+        .map(|row| u64::from(row.positions))
+        .sum();
+    assert_eq!(taken + waiting, all);
     assert_eq!(coordinator.take_chunk_requests(), 5, "the others wait");
     drop((ledger_sync, ingest));
 
@@ -284,5 +302,6 @@ async fn chunks_wait_for_audits_before_they_are_taken() {
     refilled.await.unwrap();
     ledger_sync.take_new(&client, &mut ingest).await.unwrap();
     assert_eq!(ledger_sync.waiting_positions(), 0);
+    assert_eq!(ledger_sync.taken_positions(), ingest.training().positions());
     assert_eq!(coordinator.take_chunk_requests(), 2, "not the held one");
 }
