@@ -230,7 +230,7 @@ async fn vouched_for(conn: &mut AnyConnection, now: i64) -> Result<i64> {
     .bind(now - VOID_AFTER_MS)
     .fetch_one(conn)
     .await?;
-    Ok(proven)
+    Ok(count)
 }
 
 /// Whether the operator has named an auditor.
