@@ -10,6 +10,7 @@ use rookery_common::protocol::server::Presentation;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
+use crate::alerts::Alerts;
 use crate::archives::{ArchiveError, read_chunk};
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
@@ -48,6 +49,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// What happens.
     pub events: EventBus,
+    /// What the operator must act on.
+    pub alerts: Alerts,
     /// The openings of matches.
     pub book: Arc<OpeningBook>,
     /// Endgame tables, if the operator has some: games that tables have ended are checked by them.
@@ -115,6 +118,7 @@ impl App {
             blobs,
             clock,
             events: EventBus::default(),
+            alerts: Alerts::default(),
             book: Arc::new(book),
             tables: OnceLock::new(),
             registration: access.registration,

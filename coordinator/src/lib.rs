@@ -10,6 +10,7 @@
     reason = "a program; what it exports is for its tests, and names say most of it"
 )]
 
+pub mod alerts;
 pub mod api;
 pub mod app;
 pub mod archives;

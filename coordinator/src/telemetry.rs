@@ -1,5 +1,6 @@
 //! Log lines and Prometheus metrics.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -175,8 +176,8 @@ impl Dependency {
         std::mem::replace(&mut self.up, up) != up
     }
 
-    /// Shows the answer; the log has what is news.
-    fn show(&mut self, failure: Option<&str>) {
+    /// Shows the answer; the log has what is news. What is wrong, if the dependency cannot be used.
+    fn show(&mut self, failure: Option<&str>) -> Option<(String, String)> {
         let news = self.note(failure);
         metrics::gauge!("rookery_dependency_up", "dependency" => self.name)
             .set(f64::from(u8::from(self.up)));
@@ -189,6 +190,9 @@ impl Dependency {
             None if news => tracing::info!(dependency = self.name, "A dependency is back."),
             _ => {}
         }
+        let cause = failure?;
+        let problem = format!("The {} cannot be used: {cause}", self.name);
+        Some((self.name.to_owned(), problem))
     }
 }
 
@@ -206,23 +210,28 @@ async fn store_failure(blobs: &SharedBlobs) -> Option<String> {
     }
 }
 
-/// Shows how many workers, leases, audits and matches there are, and which dependencies answer.
+/// Shows how many workers, leases, audits and matches there are, and which dependencies answer. Gives back those that
+/// cannot be used, with what is wrong.
 pub async fn look_around(
     dependencies: &mut Dependencies,
     db: &SharedDatabase,
     blobs: &SharedBlobs,
     now: Timestamp,
-) {
+) -> BTreeMap<String, String> {
     let failure = store_failure(blobs).await;
-    dependencies.store.show(failure.as_deref());
+    let mut unusable: BTreeMap<_, _> = dependencies
+        .store
+        .show(failure.as_deref())
+        .into_iter()
+        .collect();
     let pulse = match db.ping().await {
         Ok(()) => db.pulse(now).await,
         Err(error) => Err(error),
     };
     let failure = pulse.as_ref().err().map(|error| causes(error));
-    dependencies.database.show(failure.as_deref());
+    unusable.extend(dependencies.database.show(failure.as_deref()));
     let Ok(pulse) = pulse else {
-        return;
+        return unusable;
     };
     metrics::gauge!("rookery_ledger_bytes").set(pulse.ledger_bytes as f64);
     metrics::gauge!("rookery_leases_open").set(pulse.open_leases as f64);
@@ -238,6 +247,7 @@ pub async fn look_around(
             .map_or(0, |(_, count)| *count);
         metrics::gauge!("rookery_workers_alive", "backend" => backend.name()).set(count as f64);
     }
+    unusable
 }
 
 /// Describes what is measured: each name has its unit and its meaning.

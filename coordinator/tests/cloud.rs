@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![cfg(unix)]
 
+#[path = "suite/alerts.rs"]
+mod alerts;
 #[path = "suite/api/mod.rs"]
 mod api;
 #[path = "suite/archives.rs"]

@@ -23,7 +23,7 @@ LAYERS = [
     ["api", "pages", "server::scrape"],
     ["api::"],
     ["background", "intake", "ratings", "server", "storage_identity", "sweep", "trust"],
-    ["app", "archives", "concurrency", "events", "fleet", "live_boards", "notices", "worker_names"],
+    ["alerts", "app", "archives", "concurrency", "events", "fleet", "live_boards", "notices", "worker_names"],
     ["db::database"],
     ["db::use_cases"],
     ["db::models"],

@@ -1,9 +1,10 @@
 //! What goes on beside the requests for as long as they are served.
 //!
-//! `begin` starts every part, and starts it again after a bug. [`relay`], [`retention`], [`openings`] and [`webhook`] are
-//! parts; [`plan`] and [`ratings`] have others. `keep_up` looks after telemetry, and after a store that did not answer
+//! `begin` starts every part, and starts it again after a bug. [`relay`], [`retention`], [`openings`], [`webhook`] and
+//! [`alerts`] are parts; [`plan`] and [`ratings`] have others. `keep_up` looks after telemetry, and after a store that did not answer
 //! at the start.
 
+pub mod alerts;
 pub mod openings;
 pub mod relay;
 pub mod retention;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use rookery_tls::ServerCertificate;
 use tokio::task::JoinHandle;
 
+use crate::alerts::AlertKind;
 use crate::app::App;
 use crate::blobs::SharedBlobs;
 use crate::db::SharedDatabase;
@@ -24,7 +26,8 @@ use crate::storage_identity::{self, StorageIdentityError};
 use crate::telemetry::Dependencies;
 use crate::trust::plan;
 use crate::{ratings, telemetry};
-use webhook::{Webhook, keep_telling};
+use alerts::keep_alerting;
+use webhook::{Webhook, Webhooks, keep_telling};
 
 /// How often old observations are dropped and counts taken.
 const UPKEEP: Duration = Duration::from_secs(15);
@@ -34,7 +37,7 @@ const ANSWER: Duration = Duration::from_secs(10);
 const REST: Duration = Duration::from_secs(10);
 
 /// Begins what goes on beside the requests for as long as they are served.
-pub(crate) fn begin(app: &App, webhook: Option<Webhook>) -> Vec<JoinHandle<()>> {
+pub(crate) fn begin(app: &App, webhooks: Webhooks) -> Vec<JoinHandle<()>> {
     let mut parts = vec![
         keep(app, "The relay of events", relay::relay),
         keep(app, "The planning of audits", plan::keep_planning),
@@ -42,12 +45,28 @@ pub(crate) fn begin(app: &App, webhook: Option<Webhook>) -> Vec<JoinHandle<()>> 
         keep(app, "The removal of old rows", retention::keep_pruning),
         keep(app, "The naming of openings", openings::keep_naming),
     ];
-    if let Some(webhook) = webhook {
-        let app = app.clone();
-        let telling = move || keep_telling(app.clone(), webhook.clone());
-        parts.push(tokio::spawn(again("The webhook", REST, telling)));
-    }
+    let Webhooks { events, alerts } = webhooks;
+    parts.extend(events.map(|webhook| keep_calling(app, "The webhook", webhook, keep_telling)));
+    parts.extend(
+        alerts.map(|webhook| keep_calling(app, "The webhook of alerts", webhook, keep_alerting)),
+    );
     parts
+}
+
+/// The same of a part that calls a webhook.
+fn keep_calling<W>(
+    app: &App,
+    name: &'static str,
+    webhook: Webhook,
+    part: fn(App, Webhook) -> W,
+) -> JoinHandle<()>
+where
+    W: Future<Output = ()> + Send + 'static,
+{
+    let app = app.clone();
+    tokio::spawn(again(name, REST, move || {
+        part(app.clone(), webhook.clone())
+    }))
 }
 
 /// Does a part until the coordinator stops, also after a bug.
@@ -70,7 +89,7 @@ pub(crate) async fn keep_up(
     loop {
         ticks.tick().await;
         telemetry::upkeep();
-        telemetry::look_around(&mut dependencies, &app.db, &app.blobs, app.clock.now()).await;
+        look_around(&app, &mut dependencies).await;
         if !owned {
             match claim(&app.db, &app.blobs).await {
                 Ok(unknown) => owned = unknown.is_none(),
@@ -81,6 +100,13 @@ pub(crate) async fn keep_up(
             }
         }
     }
+}
+
+/// Measures what there is, and sets the alerts of dependencies.
+pub(crate) async fn look_around(app: &App, dependencies: &mut Dependencies) {
+    let (db, blobs, now) = (&app.db, &app.blobs, app.clock.now());
+    let unusable = telemetry::look_around(dependencies, db, blobs, now).await;
+    app.alerts.set(AlertKind::Dependency, unusable);
 }
 
 /// Makes sure that the store is the ledger's. Why that cannot be found out now, if it cannot: a

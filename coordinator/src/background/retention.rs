@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use crate::alerts::AlertKind;
 use crate::app::App;
 use crate::db::{DbError, Pruned};
 
@@ -25,7 +26,14 @@ pub async fn keep_pruning(app: App) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        match prune(&app).await {
+        let pruned = prune(&app).await;
+        let failure = pruned.as_ref().err().map(|error| {
+            let problem = format!("Old jobs and workers could not be deleted: {error}");
+            ("ledger".to_owned(), problem)
+        });
+        app.alerts
+            .set(AlertKind::Retention, failure.into_iter().collect());
+        match pruned {
             Ok(Pruned {
                 jobs: 0,
                 workers: 0,

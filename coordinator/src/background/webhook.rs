@@ -1,4 +1,5 @@
-//! Promotions and verdicts told to an address of the operator's choice: a Discord or Slack channel, or a program.
+//! Webhooks: addresses of the operator's choice (a Discord or Slack channel, or a program) that are told of promotions and
+//! verdicts. [`alerts`](super::alerts) go to one of their own.
 //!
 //! Each coordinator tells what happened at it, so several on one ledger tell everything once.
 
@@ -10,6 +11,7 @@ use reqwest::{Client, Url};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::MatchStatus;
 use rookery_common::text::without_secrets;
+use serde::Serialize;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc};
@@ -26,6 +28,15 @@ const ATTEMPTS: u32 = 4;
 const WAITING: usize = 256;
 /// Pause before the second attempt; each further one is four times as long.
 const PAUSE: Duration = Duration::from_secs(2);
+
+/// Whom the operator wants told.
+#[derive(Debug, Clone, Default)]
+pub struct Webhooks {
+    /// Of promotions and verdicts.
+    pub events: Option<Webhook>,
+    /// Of alerts.
+    pub alerts: Option<Webhook>,
+}
 
 /// Where to tell.
 #[derive(Debug, Clone)]
@@ -56,9 +67,9 @@ impl Webhook {
         })
     }
 
-    /// Tells one event, in the words of Discord (`content`) and Slack (`text`), and as the API has it.
-    async fn tell(&self, event: &Event, message: &str) {
-        let body = json!({ "content": message, "text": message, "event": event });
+    /// Posts a message, in the words of Discord (`content`) and Slack (`text`), with what programs read in `field`.
+    pub(super) async fn post(&self, message: &str, field: &str, value: &impl Serialize) {
+        let body = json!({ "content": message, "text": message, field: value });
         let mut pause = self.pause;
         for attempt in 1..=ATTEMPTS {
             let answer = self.client.post(self.url.clone()).json(&body).send().await;
@@ -104,7 +115,7 @@ async fn tell_all(
         while let Some((event, message)) = waiting.recv().await
             && !stopping.is_cancelled()
         {
-            webhook.tell(&event, &message).await;
+            webhook.post(&message, "event", &event).await;
         }
     };
     tokio::join!(collecting, telling);
@@ -168,14 +179,19 @@ fn message(event: &Event, site: Option<&SiteUrl>) -> Option<String> {
         ),
         _ => return None,
     };
-    Some(match site {
+    Some(with_link(text, site, &path))
+}
+
+/// A text with the address of a page, if the coordinator's is known.
+pub(super) fn with_link(text: String, site: Option<&SiteUrl>, path: &str) -> String {
+    match site {
         Some(site) => format!("{text} {site}{path}"),
         None => text,
-    })
+    }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -188,6 +204,21 @@ mod tests {
 
     use super::*;
     use crate::events::EventBus;
+
+    /// A webhook whose server treats what is posted as it is told, until the test's runtime ends.
+    pub(in crate::background) async fn served<F>(
+        answer: impl Fn(Value) -> F + Clone + Send + Sync + 'static,
+    ) -> Webhook
+    where
+        F: Future<Output = StatusCode> + Send,
+    {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let handler = async move |Json(body): Json<Value>| answer(body).await;
+        let router = axum::Router::new().route("/hook", post(handler));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        Webhook::read(&format!("http://{address}/hook")).unwrap()
+    }
 
     fn promotion() -> Event {
         promotion_of(12)
@@ -230,7 +261,7 @@ mod tests {
     async fn what_fails_is_told_again() {
         let (sent, mut got) = mpsc::unbounded_channel::<Value>();
         let calls = Arc::new(AtomicU32::new(0));
-        let handler = move |Json(body): Json<Value>| {
+        let mut webhook = served(move |body| {
             let is_first = calls.fetch_add(1, Ordering::Relaxed) == 0;
             if !is_first {
                 sent.send(body).unwrap();
@@ -240,21 +271,16 @@ mod tests {
             } else {
                 StatusCode::NO_CONTENT
             })
-        };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let router = axum::Router::new().route("/hook", post(handler));
-        let server = tokio::spawn(async move { axum::serve(listener, router).await });
-        let mut webhook = Webhook::read(&format!("http://{address}/hook")).unwrap();
+        })
+        .await;
         webhook.pause = Duration::from_millis(1);
-        webhook.tell(&promotion(), "news").await;
+        webhook.post("news", "event", &promotion()).await;
         let body = got.recv().await.unwrap();
         assert_eq!(
             (&body["content"], &body["text"]),
             (&json!("news"), &json!("news"))
         );
         assert_eq!(body["event"]["number"], 12);
-        server.abort();
     }
 
     /// While the webhook hangs, more happens than the bus keeps.
@@ -263,19 +289,15 @@ mod tests {
         let (sent, mut got) = mpsc::unbounded_channel::<Value>();
         let gate = Arc::new(Semaphore::new(0));
         let held = Arc::clone(&gate);
-        let handler = move |Json(body): Json<Value>| {
+        let webhook = served(move |body| {
             let held = Arc::clone(&held);
             sent.send(body).unwrap();
             async move {
                 held.acquire().await.unwrap().forget();
                 StatusCode::NO_CONTENT
             }
-        };
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let router = axum::Router::new().route("/hook", post(handler));
-        let server = tokio::spawn(async move { axum::serve(listener, router).await });
-        let webhook = Webhook::read(&format!("http://{address}/hook")).unwrap();
+        })
+        .await;
         let (bus, stopping) = (EventBus::default(), CancellationToken::new());
         let (own, stop) = (bus.subscribe_own(), stopping.clone());
         let telling = tokio::spawn(async move { tell_all(own, None, &stop, &webhook).await });
@@ -291,6 +313,5 @@ mod tests {
         assert_eq!(got.recv().await.unwrap()["event"]["number"], 2);
         stopping.cancel();
         telling.await.unwrap();
-        server.abort();
     }
 }

@@ -189,6 +189,8 @@ pub struct ConfigFile {
     pub datasets_schedule: Option<String>,
     /// Where promotions and verdicts are told.
     pub webhook: Option<String>,
+    /// Where alerts are posted.
+    pub alerts_webhook: Option<String>,
     /// What people read as the coordinator's name.
     pub title: Option<String>,
     /// The operator's address or page.

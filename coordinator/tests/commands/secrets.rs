@@ -56,6 +56,7 @@ const SECRET: &[(&str, &str)] = &[
     ("ROOKERY_PUBLIC_URL", "https://ann:SECRET@x"),
     ("ROOKERY_SITE_URL", "https://ann:SECRET@x"),
     ("ROOKERY_WEBHOOK", "https://ann:SECRET@x"),
+    ("ROOKERY_ALERTS_WEBHOOK", "https://ann:SECRET@x"),
     ("ROOKERY_WORKER_URL", "https://ann:SECRET@x"),
     ("ROOKERY_SOURCE_URL", "https://ann:SECRET@x"),
     ("ROOKERY_DATASETS_URL", "https://ann:SECRET@x"),

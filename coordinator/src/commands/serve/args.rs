@@ -12,7 +12,7 @@ use rookery_common::text::without_secrets;
 use rookery_syzygy::Syzygy;
 use rookery_tls::ServerCertificate;
 
-use crate::background::webhook::Webhook;
+use crate::background::webhook::{Webhook, Webhooks};
 use crate::blobs::Downloads;
 use crate::config::{
     AccessConfig, ConfigFile, DatasetConfig, DownloadPath, Origins, PageUrl, Registration,
@@ -116,6 +116,16 @@ pub struct ServeArgs {
         hide_env_values = true
     )]
     pub webhook: Option<String>,
+    /// Post alerts to this address, a webhook of a channel that only operators read: a dependency that cannot be used, a run
+    /// without games, a contributor in quarantine. The configuration file may have it as `alerts-webhook`.
+    /// [default: alerts are posted nowhere]
+    #[arg(
+        long,
+        env = "ROOKERY_ALERTS_WEBHOOK",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub alerts_webhook: Option<String>,
     /// What people read as the coordinator's name, at most 80 characters. [default: Rookery]
     #[arg(long, env = "ROOKERY_TITLE", value_name = "TEXT")]
     pub title: Option<String>,
@@ -191,9 +201,18 @@ impl ServeArgs {
         folders.map(|folders| open_tables(folders)).transpose()
     }
 
-    pub(super) fn webhook(&self, settings: &Settings) -> anyhow::Result<Option<Webhook>> {
-        let webhook = self.webhook.as_ref().or(settings.file.webhook.as_ref());
-        webhook.map(|text| Webhook::read(text)).transpose()
+    /// Whom the operator wants told.
+    pub(super) fn webhooks(&self, settings: &Settings) -> anyhow::Result<Webhooks> {
+        let file = &settings.file;
+        let events = self.webhook.as_ref().or(file.webhook.as_ref());
+        let alerts = self
+            .alerts_webhook
+            .as_ref()
+            .or(file.alerts_webhook.as_ref());
+        Ok(Webhooks {
+            events: events.map(|text| Webhook::read(text)).transpose()?,
+            alerts: alerts.map(|text| Webhook::read(text)).transpose()?,
+        })
     }
 
     /// How long a load balancer is told that no more requests should come, before the coordinator stops.

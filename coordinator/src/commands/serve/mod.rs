@@ -45,7 +45,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     telemetry::begin_metrics()?;
     let book = args.book(settings)?;
     let access = args.access(settings)?;
-    let webhook = args.webhook(settings)?;
+    let webhooks = args.webhooks(settings)?;
     let tls = args.tls(settings)?;
     let hangups = Sighup::listen();
     warn_of_own_store(settings);
@@ -72,7 +72,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     }
     // A store that cannot be used may come up later, but its operator should know at once.
     let mut dependencies = Dependencies::default();
-    telemetry::look_around(&mut dependencies, &app.db, &app.blobs, app.clock.now()).await;
+    background::look_around(&app, &mut dependencies).await;
     let listener = port.listen(BACKLOG).with_context(|| no_port(&listen))?;
     let address = listener.local_addr()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -82,7 +82,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     background::refit_all(&app).await?;
     warn_of_no_auditor(&app).await?;
     warn_of_no_source(&app, address.ip());
-    let beside = background::begin(&app, webhook);
+    let beside = background::begin(&app, webhooks);
     let upkeep = background::keep_up(app.clone(), dependencies, unknown.is_none());
     let upkeep = tokio::spawn(upkeep);
     let renewal = tokio::spawn(background::renew(tls.clone(), hangups));

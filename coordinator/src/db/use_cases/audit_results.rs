@@ -25,9 +25,6 @@ use crate::trust::pool::{Pooled, together};
 use crate::trust::rate::{FAILURES, PASS_POSITIONS, Streak, streaks};
 use crate::trust::verdict::{Auditor, Opinion, Verdict, overrules, verdict};
 
-/// Who quarantines when no operator does.
-const AUDITS: &str = "audits";
-
 /// How long after its beginning an audit that fails by volunteers' word waits for one of the operator's auditors, if one
 /// is at work.
 const CONFIRMED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
@@ -383,7 +380,7 @@ async fn fail_audit(
             state: ChunkStatus::Excluded,
             reason,
         };
-        let by = Actor::new(AUDITS, now);
+        let by = Actor::new(quarantine::AUDITS, now);
         return quarantine::order(conn, user, order, &by).await;
     }
     open_recent(conn, audit.run_id, audit.user_id, Cause::Scrutiny, now).await?;

@@ -11,13 +11,34 @@ use crate::db::error::Result;
 use crate::db::models::chunks::ChunkSelection;
 use crate::db::models::operator_log::Action;
 use crate::db::models::{audits, extra_audits, users};
-use crate::db::sql::ledger::{Ledger, transact_principals};
+use crate::db::sql::ledger::{Ledger, read, transact_principals};
 use crate::db::sql::rows::time_text;
 use crate::db::sql::statement::Statement;
 use crate::db::types::{Actor, ChunkStatus, ExclusionEffects, ExclusionOrder};
 use crate::db::use_cases::exclusions;
 
+/// Who quarantines when no operator does.
+pub(crate) const AUDITS: &str = "audits";
+/// Contributors in quarantine that operators are told of, the latest.
+const TOLD: i64 = 1_000;
+
 impl Ledger {
+    /// Contributors whom audits have put into quarantine, each with the reason.
+    pub async fn quarantines_by_audits(&self) -> Result<Vec<(String, String)>> {
+        read!(self, "quarantine", |conn| async {
+            Ok(sqlx::query_as(
+                "SELECT u.name, q.reason FROM quarantines q JOIN users u ON u.id = q.user_id
+                 WHERE q.quarantined <> 0 AND q.actor = $1 AND q.id =
+                   (SELECT max(id) FROM quarantines WHERE user_id = q.user_id)
+                 ORDER BY q.id DESC LIMIT $2",
+            )
+            .bind(AUDITS)
+            .bind(TOLD)
+            .fetch_all(conn)
+            .await?)
+        })
+    }
+
     /// Quarantines a contributor, all of whose chunks are then held, or clears one; `None` if there
     /// is nothing to clear. Chance decides what of somebody who is cleared is audited.
     pub async fn quarantine(
