@@ -77,7 +77,7 @@ impl Download {
             let detail = "the file is not the one that If-Match names";
             return Err(ApiError::new(ProblemCode::Conflict, detail));
         }
-        if text(headers, header::IF_NONE_MATCH).is_some_and(|tags| names(tags, &tag)) {
+        if is_cached(headers, &tag) {
             return Ok(self.with_headers(StatusCode::NOT_MODIFIED.into_response(), &tag));
         }
         let same = text(headers, header::IF_RANGE).is_none_or(|wanted| wanted == tag);
@@ -209,6 +209,11 @@ fn no_place() -> ApiError {
 
 fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// Whether the client has what a tag names.
+pub(crate) fn is_cached(headers: &HeaderMap, tag: &str) -> bool {
+    text(headers, header::IF_NONE_MATCH).is_some_and(|tags| names(tags, tag))
 }
 
 /// Whether a list of entity tags names `tag`.

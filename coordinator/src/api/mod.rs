@@ -6,7 +6,7 @@ mod body;
 pub mod chunks;
 mod compression;
 mod document;
-mod download;
+pub(crate) mod download;
 pub mod error;
 pub mod events;
 pub mod extract;

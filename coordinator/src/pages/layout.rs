@@ -28,7 +28,9 @@ pub(super) struct Layout {
     pub contact: Option<Contact>,
     /// Where else to look.
     pub links: Vec<Link>,
-    /// The address of the picture of all pages, for previews of links to the page.
+    /// Below the coordinator's address, the picture for previews of links to the page.
+    preview: String,
+    /// Its address, once the coordinator's is known.
     pub picture: Option<String>,
 }
 
@@ -153,6 +155,7 @@ impl Layout {
         Self {
             run: Some(info.name.clone()),
             tab,
+            preview: picture_of(info),
             contact: info.contact.as_deref().map(Contact::new).or(site.contact),
             links: match &info.links[..] {
                 [] => site.links,
@@ -173,13 +176,14 @@ impl Layout {
             brand: brand.to_owned(),
             contact: presentation.contact.as_deref().map(Contact::new),
             links: presentation.links.clone(),
+            preview: assets::path("picture.png"),
             picture: None,
         }
     }
 
     /// With the picture that previews of links show, at a coordinator with this address.
     pub(super) fn pictured(mut self, address: &Address) -> Self {
-        self.picture = Some(format!("{address}{}", assets::path("picture.png")));
+        self.picture = Some(format!("{address}{}", self.preview));
         self
     }
 
@@ -228,6 +232,15 @@ impl Layout {
     )]
     pub(super) const fn version(&self) -> &'static str {
         env!("CARGO_PKG_VERSION")
+    }
+}
+
+/// The address of a run's picture below the coordinator's. It changes with the best network: sites keep what they fetched
+/// for days.
+fn picture_of(run: &RunInfo) -> String {
+    match run.best {
+        Some(best) => format!("/runs/{}/picture.png?best={best}", run.name),
+        None => format!("/runs/{}/picture.png", run.name),
     }
 }
 

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! [`layout`] is what pages share, [`rows`] the tables' rows, [`rating_scale`] and [`text`] how ratings and other numbers are written, [`chart`], [`curve`], [`board`] and [`steps`] what is
-//! drawn, [`setup`] how games begin, [`digests`] what is told of many games at once ([`featured`], [`instructive`], [`opening_tree`]), [`ladder`] how strong a run is, [`measures`] what the trainer's numbers mean, [`manifests`] what datasets say of themselves, [`feed`] what feed readers get; the other modules are a page each.
+//! drawn, [`setup`] how games begin, [`digests`] what is told of many games at once ([`featured`], [`instructive`], [`opening_tree`]), [`picture`] what previews of links show, as [`rasterizer`] draws it, [`ladder`] how strong a run is, [`measures`] what the trainer's numbers mean, [`manifests`] what datasets say of themselves, [`feed`] what feed readers get; the other modules are a page each.
 
 mod api;
 mod assets;
@@ -42,8 +42,10 @@ mod measures;
 mod networks;
 mod opening_tree;
 mod operator_log;
+mod picture;
 mod play;
 mod puzzles;
+mod rasterizer;
 mod rating_scale;
 mod rows;
 mod setup;
@@ -105,6 +107,7 @@ pub fn router(app: App) -> Router {
         .route_layer(from_fn_with_state(live, live::share))
         .layer(from_fn_with_state(state.clone(), error::navigate))
         .layer(fixed(header::CACHE_CONTROL, CACHE_CONTROL))
+        .route("/runs/{run}/picture.png", get(picture::of_run))
         .route("/assets/{version}/{name}", get(assets::serve))
         .route("/assets/board/{name}", get(bundle::serve))
         .route("/assets/included/{name}", get(included::serve))

@@ -8,6 +8,7 @@ use crate::app::App;
 
 use super::digests::Digests;
 use super::manifests::Manifests;
+use super::rasterizer::Pictures;
 
 /// What pages read from: the app, and what is kept for the next page.
 #[derive(Clone)]
@@ -17,6 +18,8 @@ pub(crate) struct PagesState {
     pub(super) digests: Digests,
     /// What was read of datasets.
     pub(super) manifests: Manifests,
+    /// What previews of links show.
+    pub(super) pictures: Pictures,
 }
 
 impl PagesState {
@@ -25,6 +28,7 @@ impl PagesState {
             app,
             digests: Digests::default(),
             manifests: Manifests::default(),
+            pictures: Pictures::default(),
         }
     }
 

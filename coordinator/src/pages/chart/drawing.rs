@@ -94,6 +94,7 @@ impl Size {
         match self {
             Self::Full => (1040.0, 320.0),
             Self::Half => (500.0, 240.0),
+            Self::Preview => (560.0, 230.0),
         }
     }
 }

@@ -9,11 +9,13 @@ use serde::Serializer;
 
 mod axis;
 mod drawing;
+mod preview;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 pub(super) use axis::Axis;
+pub(super) use preview::preview;
 
 use drawing::{Drawing, Screen};
 
@@ -93,6 +95,8 @@ pub(super) enum Size {
     Full,
     /// One of two beside each other.
     Half,
+    /// In a picture for link previews.
+    Preview,
 }
 
 /// A line through points.
@@ -154,7 +158,7 @@ impl Chart {
         let longest = data.lines.iter().map(|line| line.points.len()).max();
         let few = data.points.len().max(longest.unwrap_or(0)) < SCROLLED;
         let shown: &[_] = match data.size {
-            Size::Half => &[(Size::Half, Screen::Any)],
+            Size::Half | Size::Preview => &[(data.size, Screen::Any)],
             Size::Full if few => &[(Size::Full, Screen::Wide), (Size::Half, Screen::Narrow)],
             Size::Full => &[(Size::Full, Screen::AnyScrolled)],
         };

@@ -14,7 +14,9 @@ use rookery_common::protocol::networks::{
 };
 
 pub(super) use list::{list, paginate};
-pub(super) use ratings::{ELO_SPAN, Over, anchor_lines, cut_off, rating_chart, was_best};
+pub(super) use ratings::{
+    ELO_SPAN, Over, anchor_lines, cut_off, rating_chart, rating_data, was_best,
+};
 
 use super::error::PageError;
 use super::layout::{Layout, Page, Tab, page};

@@ -98,10 +98,22 @@ pub(in crate::pages) fn rating_chart(
     size: Size,
     view: View,
 ) -> Result<Option<String>, askama::Error> {
+    let data = rating_data(run, networks, over, size, view);
+    Ok(data.map(Chart::render).transpose()?.flatten())
+}
+
+/// What that chart shows; nothing if there are no networks in view.
+pub(in crate::pages) fn rating_data(
+    run: &RunName,
+    networks: &[NetworkInfo],
+    over: Over,
+    size: Size,
+    view: View,
+) -> Option<ChartData> {
     let scale = RatingScale::of(networks);
     let own: Vec<&NetworkInfo> = match size {
         Size::Full => own_in(networks, over, View::Whole).collect(),
-        Size::Half => own_in(networks, over, View::Whole).take(POINTS).collect(),
+        Size::Half | Size::Preview => own_in(networks, over, View::Whole).take(POINTS).collect(),
     };
     let widest = widest(networks);
     let points: Vec<Point> = with_points(&own, over, view)
@@ -122,23 +134,21 @@ pub(in crate::pages) fn rating_chart(
     }];
     // A level line goes as far as the networks.
     let places = || own.iter().filter_map(|info| over.place(info));
-    let Some((first, last)) = places().reduce(f64::min).zip(places().reduce(f64::max)) else {
-        return Ok(None);
-    };
+    let (first, last) = places().reduce(f64::min).zip(places().reduce(f64::max))?;
     let last = if first < last { last } else { first + 1.0 };
     let (first, last) = match view {
         View::Part(from, to) => (from.max(first), to.min(last)),
         View::Fixed | View::Whole => (first, last),
     };
     if first > last {
-        return Ok(None);
+        return None;
     }
     lines.extend(anchor_lines(networks, (first, last), |anchor, rating| {
         format!("{anchor} ({})", scale.rating(rating))
     }));
     let unit = scale.unit();
     let title = format!("Ratings of the networks of run {run} in {unit}, counted from {scale}");
-    let data = ChartData {
+    Some(ChartData {
         title,
         x_name: over.name(),
         lines,
@@ -148,8 +158,7 @@ pub(in crate::pages) fn rating_chart(
         size,
         view,
         ..ChartData::default()
-    };
-    Chart::render(data)
+    })
 }
 
 /// The run's own networks that lie in a view, newest first.

@@ -6,6 +6,7 @@ mod join;
 mod lists;
 mod networks;
 mod overview;
+mod picture;
 
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
@@ -145,19 +146,24 @@ async fn previews_of_links_have_a_picture() {
     let app = TestApp::new().await;
     app.submit(0).await;
     selfplays(&app, &app.alice, &[1]).await;
-    for path in [
-        "/runs",
-        "/runs/main",
-        "/runs/main/games",
-        "/runs/main/networks",
-        "/games/1",
-        "/runs/main/play",
+    let rook = ("/picture.png\"", "A drawing of a rook");
+    let ratings = ("/runs/main/picture.png?best=0\"", "The ratings");
+    for (path, (picture, shows)) in [
+        ("/runs", rook),
+        ("/api", rook),
+        ("/runs/main", ratings),
+        ("/runs/main/story", ratings),
+        ("/runs/main/play", ratings),
+        ("/games/1", ratings),
     ] {
         let page = app.page(path).await;
+        let shows = format!("property=\"og:image:alt\" content=\"{shows}");
         for part in [
             "property=\"og:image\"",
-            "picture.png\"",
-            "content=\"A drawing of a rook",
+            picture,
+            "property=\"og:image:width\" content=\"1200\"",
+            "property=\"og:image:height\" content=\"630\"",
+            &shows,
         ] {
             assert!(page.contains(part), "{path}: {part}: {page}");
         }
