@@ -1,28 +1,18 @@
 // How pages renew themselves: when their stream of events comes and goes, and what is in use meanwhile.
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
-import { Showcase, launch, open } from "./showcase.mjs";
+import { describe, test } from "node:test";
+import { withShowcase } from "./showcase.mjs";
 
 const EVENTS = "**/api/v1/events";
 /** Longer than a page waits before it connects again, and than a hidden page keeps its stream. */
 const LONG = 70_000;
 
-let browser;
-let showcase;
-
-before(async () => {
-  [browser, showcase] = await Promise.all([launch(), Showcase.start()]);
-});
-
-after(async () => {
-  await browser?.close();
-  await showcase?.stop();
-});
+const site = withShowcase();
 
 /** The overview, with a clock that the test can put forward, and with its streams in `streams`. */
 async function openOverview() {
-  const view = await open(browser, showcase.url);
+  const view = await site.open();
   const { page } = view;
   await page.clock.install();
   await page.addInitScript(() => {
@@ -53,7 +43,7 @@ const newest = (page) => page.locator("#latest tbody a").first().innerText();
 
 /** Plays a job whose games are among the latest, which those of puzzles are not. */
 async function play() {
-  while (await showcase.more() === "puzzles");
+  while (await site.showcase.more() === "puzzles");
 }
 
 /** Waits until something else than `old` is the newest game. */

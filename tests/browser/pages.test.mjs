@@ -3,50 +3,18 @@
 //     cargo build --workspace --bins && npm ci --prefix tests/browser && node --test tests/browser/
 
 import assert from "node:assert/strict";
-import { webcrypto } from "node:crypto";
-import { after, before, describe, test } from "node:test";
-import { Showcase, launch, open, overflows, screenshots, seriousFaults, visit } from "./showcase.mjs";
+import { createHash, webcrypto } from "node:crypto";
+import { readFileSync, readdirSync } from "node:fs";
+import { basename, join } from "node:path";
+import { before, describe, test } from "node:test";
+import { Showcase, faintTexts, open, overflows, screenshots, seriousFaults, withShowcase } from "./showcase.mjs";
 
-let browser;
-let showcase;
+const site = withShowcase();
+const { on } = site;
 
-before(async () => {
-  console.log(`screenshots in ${screenshots}`);
-  [browser, showcase] = await Promise.all([launch(), Showcase.start()]);
-});
-
-after(async () => {
-  await browser?.close();
-  await showcase?.stop();
-});
-
-const on = (...page) => visit({ browser, showcase }, ...page);
+before(() => console.log(`screenshots in ${screenshots}`));
 
 const text = (page, selector) => page.locator(selector).innerText();
-
-/** The names of badges, each with the contrast of its letters to what is behind them, as WCAG counts it. */
-const contrasts = (page) =>
-  page.locator(".badge").evaluateAll((badges) => {
-    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-    const luminance = (colors) => {
-      for (const color of colors) {
-        canvas.fillStyle = color;
-        canvas.fillRect(0, 0, 1, 1);
-      }
-      const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-      const [red, green, blue] = [...canvas.getImageData(0, 0, 1, 1).data].map((n) => linear(n / 255));
-      return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-    };
-    return badges.map((badge) => {
-      const behind = [];
-      for (let part = badge; part; part = part.parentElement) {
-        behind.unshift(getComputedStyle(part).backgroundColor);
-      }
-      const [darker, lighter] = [luminance(behind), luminance([...behind, getComputedStyle(badge).color])]
-        .sort((a, b) => a - b);
-      return [badge.innerText, (lighter + 0.05) / (darker + 0.05)];
-    });
-  });
 
 describe("overview", () => {
   test("tells the best network, what came in, and how the gate match stands", () =>
@@ -71,7 +39,7 @@ describe("overview", () => {
       await page.locator("#live:not([hidden])").waitFor();
       const newest = await page.locator("#latest tbody a").first().innerText();
       // A chunk of puzzles is told, too, but not among the latest games.
-      while (await showcase.more() === "puzzles");
+      while (await site.showcase.more() === "puzzles");
       await page.waitForFunction(
         (old) => document.querySelector("#latest tbody a").innerText !== old, newest);
     }));
@@ -144,20 +112,11 @@ describe("networks", () => {
       assert.equal(await points.count(), all);
     }));
 
-  for (const colorScheme of ["light", "dark"]) {
-    test(`have badges that can be read, ${colorScheme}`, () =>
-      on("/runs/main/networks", `networks-${colorScheme}`, async (page) => {
-        const found = await contrasts(page);
-        assert.equal(found.length, 5);
-        for (const [name, contrast] of found) assert.ok(contrast >= 4.5, `${name}: ${contrast}`);
-      }, { colorScheme }));
-  }
-
   test("have a page each, with the file as it was submitted", () =>
     on("/runs/main/networks/1", "network", async (page) => {
       const hash = (await text(page, ".hash")).trim();
       const link = await page.locator("a.button[download]").getAttribute("href");
-      const file = await (await fetch(showcase.url + link)).arrayBuffer();
+      const file = await (await fetch(site.showcase.url + link)).arrayBuffer();
       const digest = await webcrypto.subtle.digest("SHA-256", file);
       assert.equal(Buffer.from(digest).toString("hex"), hash);
       assert.match(await text(page, "main"), /mateIn1/);
@@ -175,7 +134,7 @@ describe("networks", () => {
     }, { javaScriptEnabled: false }));
 
   test("that do not exist are not found", async () => {
-    const view = await open(browser, showcase.url);
+    const view = await site.open();
     const answer = await view.visit("/runs/main/networks/99");
     assert.equal(answer.status(), 404);
     assert.match(await text(view.page, "main"), /Page not found/);
@@ -219,7 +178,7 @@ describe("the game viewer", () => {
   let game;
 
   before(async () => {
-    const games = await (await fetch(`${showcase.url}/api/v1/games?match=1`)).json();
+    const games = await (await fetch(`${site.showcase.url}/api/v1/games?match=1`)).json();
     game = games[0];
   });
 
@@ -274,7 +233,7 @@ describe("the game viewer", () => {
       for (let ply = 0; ply < 9; ply++) await page.keyboard.press("ArrowRight");
       const reached = await label();
       assert.notEqual(reached, start);
-      const html = await (await fetch(`${showcase.url}/games/${game.id}?ply=9`)).text();
+      const html = await (await fetch(`${site.showcase.url}/games/${game.id}?ply=9`)).text();
       assert.ok(html.includes(`aria-label="${reached}"`), reached);
     }));
 
@@ -292,9 +251,9 @@ describe("the game viewer", () => {
     }));
 
   test("shows a puzzle from its solver's side", async () => {
-    const games = await (await fetch(`${showcase.url}/api/v1/games?kind=puzzles`)).json();
+    const games = await (await fetch(`${site.showcase.url}/api/v1/games?kind=puzzles`)).json();
     for (const { id } of games.slice(0, 4)) {
-      const game = await (await fetch(`${showcase.url}/api/v1/games/${id}`)).json();
+      const game = await (await fetch(`${site.showcase.url}/api/v1/games/${id}`)).json();
       // Lichess's first move is the opponent's: the solver is then who does not move in the FEN.
       const white = / w /.test(game.fen) === (game.opening.length === 0);
       await on(`/games/${id}`, "game-puzzle", async (page) => {
@@ -308,7 +267,7 @@ describe("the game viewer", () => {
   });
 
   test("offers the game as PGN", async () => {
-    const answer = await fetch(`${showcase.url}/api/v1/games/${game.id}/pgn`);
+    const answer = await fetch(`${site.showcase.url}/api/v1/games/${game.id}/pgn`);
     const pgn = await answer.text();
     assert.match(pgn, /\[Result "(1-0|0-1|1\/2-1\/2)"\]/);
     assert.ok(pgn.includes(`[Site "${site.showcase.url}/games/${game.id}"]`), pgn);
@@ -326,7 +285,7 @@ describe("the game viewer", () => {
 
 describe("the answers' headers", () => {
   test("allow nothing from elsewhere and no script in a page", async () => {
-    const { headers } = await fetch(`${showcase.url}/`);
+    const { headers } = await fetch(`${site.showcase.url}/`);
     const policy = headers.get("content-security-policy");
     assert.match(policy, /default-src 'none'/);
     assert.doesNotMatch(policy, /unsafe|\*|https?:/);
@@ -334,11 +293,11 @@ describe("the answers' headers", () => {
   });
 
   test("let browsers keep scripts and styles for ever", async () => {
-    const html = await (await fetch(`${showcase.url}/`)).text();
+    const html = await (await fetch(`${site.showcase.url}/`)).text();
     const assets = [...html.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map((found) => found[1]);
     assert.equal(assets.length, 9);
     for (const asset of assets) {
-      const { status, headers } = await fetch(showcase.url + asset);
+      const { status, headers } = await fetch(site.showcase.url + asset);
       assert.equal(status, 200, asset);
       assert.match(headers.get("cache-control"), /immutable/);
     }
@@ -348,7 +307,7 @@ describe("the answers' headers", () => {
 describe("addresses that lead nowhere", () => {
   test("say what may stand after the question mark", async () => {
     for (const path of ["/games/1?ply=-1", "/runs/main/games?kind=chess"]) {
-      const answer = await fetch(showcase.url + path);
+      const answer = await fetch(site.showcase.url + path);
       assert.equal(answer.status, 400);
       assert.match(await answer.text(), /<h1>Bad request<\/h1>/);
     }
@@ -357,7 +316,7 @@ describe("addresses that lead nowhere", () => {
   for (const path of ["/runs/NO", "/runs/other", "/runs/main/networks/x", "/matches/999",
     "/games/999999", "/games/x"]) {
     test(`${path} is a page that says so`, async () => {
-      const answer = await fetch(showcase.url + path);
+      const answer = await fetch(site.showcase.url + path);
       assert.equal(answer.status, 404);
       assert.match(await answer.text(), /<h1>Page not found<\/h1>/);
     });
@@ -382,7 +341,7 @@ describe("joining", () => {
   test("takes one command, with the address of this coordinator", () =>
     on("/runs/main/join", "join", async (page) => {
       assert.equal(await text(page, "#start code"),
-        `rookery-worker run --server ${showcase.url} --run main --name YOUR-NAME`);
+        `rookery-worker run --server ${site.showcase.url} --run main --name YOUR-NAME`);
       assert.match(await text(page, "nav [aria-current]"), /Join/);
       assert.match(await text(page, "#expect"), /Ctrl-C/);
     }));
@@ -603,7 +562,7 @@ describe("trust", () => {
 
   test("tells a contributor that all is well", () =>
     on("/trust", "trust-well", async (page) => {
-      await look(page, showcase.tokens.ada);
+      await look(page, site.showcase.tokens.ada);
       await page.locator("#own dl").waitFor();
       assert.match(await text(page, "#own"), /ada\s+on probation/);
       assert.match(await text(page, "#own"), /All your games count/);
@@ -614,7 +573,7 @@ describe("trust", () => {
   test("lets an operator hold and clear, and the contributor read why", async () => {
     const reason = "<b>laptop</b> & overclocked";
     await on("/trust", "trust-operator", async (page) => {
-      await look(page, showcase.tokens.operator);
+      await look(page, site.showcase.tokens.operator);
       const bronstein = row(page, "bronstein");
       await bronstein.waitFor();
       assert.equal(await page.locator("#everybody tbody tr").count(), 3);
@@ -630,7 +589,7 @@ describe("trust", () => {
       await bronstein.locator("button", { hasText: "Clear" }).waitFor();
     });
     await on("/trust", "trust-held", async (page) => {
-      await look(page, showcase.tokens.bronstein);
+      await look(page, site.showcase.tokens.bronstein);
       await page.locator("#own table").waitFor();
       assert.match(await text(page, "#own"), /Quarantined by operator/);
       assert.ok((await text(page, "#own")).includes(reason));
@@ -639,13 +598,13 @@ describe("trust", () => {
     });
     for (const colorScheme of ["light", "dark"]) {
       await on("/trust", `trust-phone-${colorScheme}`, async (page) => {
-        await look(page, showcase.tokens.bronstein);
+        await look(page, site.showcase.tokens.bronstein);
         await page.locator("#own table").waitFor();
         assert.equal(await overflows(page), false);
       }, { viewport: { width: 390, height: 800 }, colorScheme });
     }
     await on("/trust", "trust-cleared", async (page) => {
-      await look(page, showcase.tokens.operator);
+      await look(page, site.showcase.tokens.operator);
       const bronstein = row(page, "bronstein");
       await bronstein.locator("input").fill("looked at by hand");
       await bronstein.locator("button").click();
@@ -655,9 +614,9 @@ describe("trust", () => {
   });
 
   test("finds a contributor by name for an operator", async () => {
-    const view = await open(browser, showcase.url);
+    const view = await site.open();
     await view.visit("/trust");
-    await look(view.page, showcase.tokens.operator);
+    await look(view.page, site.showcase.tokens.operator);
     await view.page.fill("#name", "Shannon");
     await view.page.press("#name", "Enter");
     const found = view.page.locator("#everybody h2", { hasText: "shannon" });
@@ -673,7 +632,7 @@ describe("trust", () => {
   });
 
   test("says what is no token, and sends nothing", async () => {
-    const view = await open(browser, showcase.url);
+    const view = await site.open();
     await view.visit("/trust");
     await look(view.page, "my password");
     await view.page.locator("#problem:not([hidden])").waitFor();
@@ -683,7 +642,7 @@ describe("trust", () => {
   });
 
   test("says when a token is not known", async () => {
-    const view = await open(browser, showcase.url);
+    const view = await site.open();
     await view.visit("/trust");
     await look(view.page, `rk_${"0".repeat(64)}`);
     await view.page.locator("#problem:not([hidden])").waitFor();
@@ -730,7 +689,7 @@ describe("the operator log", () => {
 
 describe("colours without light-dark()", () => {
   test("are the light ones", async () => {
-    const view = await open(browser, showcase.url, { colorScheme: "dark" });
+    const view = await site.open({ colorScheme: "dark" });
     await view.page.route("**/style.css", async (route) => {
       const response = await route.fetch();
       // A browser that does not know it takes it for nothing.
@@ -749,7 +708,7 @@ describe("colours without light-dark()", () => {
 describe("before anything has happened", () => {
   test("pages say what to do next", async () => {
     const fresh = await Showcase.start("--fresh");
-    const view = await open(browser, fresh.url);
+    const view = await open(site.browser, fresh.url);
     await view.visit("/");
     assert.match(await text(view.page, "#gate"), /rookery-trainer run/);
     assert.ok((await text(view.page, "#latest")).includes(
@@ -770,7 +729,7 @@ describe("before anything has happened", () => {
 
   test("a coordinator without runs says how to make one", async () => {
     const empty = await Showcase.start("--empty");
-    const view = await open(browser, empty.url);
+    const view = await open(site.browser, empty.url);
     await view.visit("/");
     assert.match(await text(view.page, "main"), /rookery-coordinator run create/);
     await view.shot("empty");
@@ -791,12 +750,53 @@ describe("accessibility", () => {
       test(`axe finds nothing serious on ${path}, ${colorScheme}`, () =>
         on(path, `axe${path.replaceAll("/", "-")}-${colorScheme}`, async (page) => {
           assert.deepEqual(await seriousFaults(page), []);
+          assert.deepEqual(await faintTexts(page), []);
         }, { colorScheme }));
     }
   }
 });
 
 describe("the story of a run", () => {
+describe("datasets", () => {
+  const sha256 = (file) => createHash("sha256").update(file).digest("hex");
+
+  test("are shown as they were published: when, under which licence, with the size and checksum of each file", () =>
+    on("/runs/main/dataset", "dataset", async (page) => {
+      const { dataset } = site.showcase;
+      const manifest = JSON.parse(readFileSync(join(dataset, "manifest.json")));
+      assert.match(await text(page, "main"), /Published every Sunday\./);
+      const card = page.locator(".dataset");
+      assert.equal(await card.locator("h2").innerText(), basename(dataset));
+      assert.equal(await card.locator("time").getAttribute("datetime"), manifest.made_at);
+      const said = (await card.innerText()).replaceAll("\u202f", "");
+      assert.match(said, /CC0-1\.0/);
+      assert.match(said, new RegExp(`[\\d.]+ [kM]B, ${manifest.games} games?, `));
+      const rows = await card.locator("tbody tr").all();
+      assert.ok(rows.length >= 2, "positions and games");
+      assert.equal(rows.length, manifest.files.length);
+      for (const row of rows) {
+        const link = row.locator("a");
+        const name = await link.innerText();
+        assert.equal(await row.locator("code").innerText(), sha256(readFileSync(join(dataset, name))));
+        assert.match(await row.locator(".n").innerText(), /^[\d.]+ ([kM]B|bytes)$/);
+        assert.equal(await link.getAttribute("href"), `https://data.example.org/${basename(dataset)}/${name}`);
+      }
+      assert.deepEqual(readdirSync(dataset).toSorted(),
+        [...manifest.files.map(({ name }) => name), "manifest.json"].toSorted());
+    }));
+
+  for (const colorScheme of ["light", "dark"]) {
+    test(`fit into a narrow window, ${colorScheme}`, () =>
+      on("/runs/main/dataset", `dataset-narrow-${colorScheme}`, async (page) => {
+        assert.equal(await overflows(page), false);
+        assert.deepEqual(await seriousFaults(page), []);
+        // Checksums are wider than the window.
+        const files = page.locator(".dataset .scroll");
+        assert.ok(await files.evaluate((part) => part.scrollWidth > part.clientWidth));
+      }, { viewport: { width: 390, height: 800 }, colorScheme }));
+  }
+});
+
   test("tells its promotions, and games worth a look", () =>
     on("/runs/main/story", "story", async (page) => {
       assert.match(await text(page, ".lead"), /The run began/);
@@ -811,11 +811,18 @@ describe("the story of a run", () => {
       assert.match(await text(page, "h1"), /Game #/);
     }));
 
-  test("has a picture for previews of links", () =>
+  test("has a picture of its own for previews of links", () =>
     on("/runs/main/story", "story-preview", async (page) => {
-      const picture = await page.locator('meta[property="og:image"]').getAttribute("content");
-      const answer = await fetch(picture);
-      assert.equal(answer.headers.get("content-type"), "image/png");
+      const property = (name) => page.locator(`meta[property="og:${name}"]`).getAttribute("content");
+      const picture = await property("image");
+      assert.equal(picture, `${site.showcase.url}/runs/main/picture.png?best=1`);
+      assert.deepEqual([await property("image:width"), await property("image:height")], ["1200", "630"]);
+      const size = await page.evaluate(async (src) => {
+        const image = Object.assign(new Image(), { src });
+        await image.decode();
+        return [image.naturalWidth, image.naturalHeight];
+      }, picture);
+      assert.deepEqual(size, [1200, 630]);
     }));
 });
 
@@ -829,7 +836,7 @@ describe("colours", () => {
       const choice = page.getByLabel("Colours");
       await choice.selectOption("dark");
       assert.equal(await background(page), DARK);
-      await page.goto(`${showcase.url}/runs/main/games`);
+      await page.goto(`${site.showcase.url}/runs/main/games`);
       assert.equal(await background(page), DARK);
       assert.equal(await choice.inputValue(), "dark");
       await choice.selectOption("auto");
@@ -886,9 +893,9 @@ describe("live boards", () => {
   test("move as a worker's heartbeats say", () =>
     on("/", "live-boards", async (page) => {
       await page.locator("#live:not([hidden])").waitFor();
-      const call = (method, path, body) => fetch(`${showcase.url}/api/v1${path}`, {
+      const call = (method, path, body) => fetch(`${site.showcase.url}/api/v1${path}`, {
         method, body: body && JSON.stringify(body),
-        headers: { authorization: `Bearer ${showcase.tokens.ada}`, "content-type": "application/json" },
+        headers: { authorization: `Bearer ${site.showcase.tokens.ada}`, "content-type": "application/json" },
       });
       const asked = { protocol: 2, version: "0.1.0", worker: "shared", backend: "cpu-f32", solver: true };
       const job = await (await call("POST", "/jobs", asked)).json();

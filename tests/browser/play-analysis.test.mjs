@@ -1,23 +1,12 @@
 // Analysis on the page "Play".
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { PLAY, at, drawn, moves, says, setUp, type } from "./board.mjs";
-import { Showcase, launch, overflows, seriousFaults, visit } from "./showcase.mjs";
+import { overflows, seriousFaults, withShowcase } from "./showcase.mjs";
 
-let browser;
-let showcase;
-
-before(async () => {
-  [browser, showcase] = await Promise.all([launch(), Showcase.start()]);
-});
-
-after(async () => {
-  await browser?.close();
-  await showcase?.stop();
-});
-
-const on = (...page) => visit({ browser, showcase }, ...page);
+const site = withShowcase();
+const { on } = site;
 
 /** Colours of chessground's arrows. */
 const [GREEN, PURPLE, RED] = ["#15781B", "#68217a", "#882020"];

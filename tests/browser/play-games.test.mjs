@@ -1,58 +1,13 @@
 // Whole games on the page "Play", and games without a connection.
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
-import { PLAY, at, clickMove, moves, movesAre, says, setUp, type } from "./board.mjs";
-import { Showcase, launch, open, overflows, seriousFaults, visit } from "./showcase.mjs";
-import { chooseMove, follow, positionOf } from "./visitor.mjs";
+import { describe, test } from "node:test";
+import { PLAY, at, clickMove, movesAre, says, setUp, type } from "./board.mjs";
+import { overflows, seriousFaults, withShowcase } from "./showcase.mjs";
+import { START, playGame } from "./visitor.mjs";
 
-let browser;
-let showcase;
-
-before(async () => {
-  [browser, showcase] = await Promise.all([launch(), Showcase.start()]);
-});
-
-after(async () => {
-  await browser?.close();
-  await showcase?.stop();
-});
-
-const on = (...page) => visit({ browser, showcase }, ...page);
-const fen = (page) => page.textContent("#fen");
-
-const START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
-
-/** What the page says when a game has ended. */
-const ENDED = /(Checkmate\. (White|Black) wins|(Stalemate|Insufficient material|Threefold repetition|Fifty-move rule)\. The game is drawn)\.$/;
-
-/** Waits until the visitor is to move, and gives that position; undefined if the game has ended. */
-async function next(page, side) {
-  const status = await page.waitForFunction(([turn, ended]) => {
-    const text = document.getElementById("status").textContent;
-    return text.endsWith(turn) || new RegExp(ended).test(text) ? text : undefined;
-  }, [`${side} to move.`, ENDED.source]);
-  return ENDED.test(await status.jsonValue()) ? undefined : positionOf(await fen(page));
-}
-
-/** Plays a game from the start to its end, which the page names. */
-async function playGame(page, side, make) {
-  await page.selectOption("#strength", "0");
-  await page.selectOption("#side", side.toLowerCase());
-  for (let position = await next(page, side); position; position = await next(page, side)) {
-    const before = (await moves(page)).length;
-    await make(chooseMove(position));
-    await page.waitForFunction((n) => document.querySelectorAll("#sheet button").length > n, before);
-  }
-  const played = await moves(page);
-  const last = follow(positionOf(START), played);
-  const status = await page.innerText("#status");
-  assert.ok(played.length > 20, `a game of ${played.length} plies`);
-  assert.equal(status.includes("Checkmate"), last.isCheckmate(), status);
-  if (last.isCheckmate()) assert.match(status, last.turn === "white" ? /Black wins/ : /White wins/);
-  const [sheet, current] = await Promise.all(["#moves", "#sheet [aria-current]"].map((part) => page.locator(part).boundingBox()));
-  assert.ok(current.y >= sheet.y && current.y + current.height <= sheet.y + sheet.height, "the sheet shows the last move");
-}
+const site = withShowcase();
+const { on } = site;
 
 describe("a whole game", () => {
   test("is played by mouse", () =>
@@ -81,7 +36,7 @@ describe("a whole game", () => {
 
 describe("without a connection", () => {
   test("a page that has loaded plays, promotes and analyses", async () => {
-    const view = await open(browser, showcase.url);
+    const view = await site.open();
     const { page } = view;
     const failed = [];
     page.context().on("requestfailed", (request) => failed.push(request.url()));

@@ -1,23 +1,12 @@
 // The page "Play": a game against a network that the browser computes.
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { PLAY, at, clickMove, dragMove, drawn, middle, moves, movesAre, says, setUp, type } from "./board.mjs";
-import { Showcase, launch, open, overflows, seriousFaults, visit } from "./showcase.mjs";
+import { overflows, seriousFaults, withShowcase } from "./showcase.mjs";
 
-let browser;
-let showcase;
-
-before(async () => {
-  [browser, showcase] = await Promise.all([launch(), Showcase.start()]);
-});
-
-after(async () => {
-  await browser?.close();
-  await showcase?.stop();
-});
-
-const on = (...page) => visit({ browser, showcase }, ...page);
+const site = withShowcase();
+const { on } = site;
 
 describe("a game", () => {
   test("is played by clicking and by dragging, and the network answers", () =>
@@ -222,7 +211,7 @@ describe("a position", () => {
     }));
 
   test("of a game is played on from the viewer", async () => {
-    const games = await (await fetch(`${showcase.url}/api/v1/games?run=main`)).json();
+    const games = await (await fetch(`${site.showcase.url}/api/v1/games?run=main`)).json();
     const { id } = games.find(({ plies }) => plies > 6);
     await on(`/games/${id}?ply=6`, "play-on", async (page) => {
       const viewed = await page.locator("#moves a").allInnerTexts();
@@ -281,7 +270,7 @@ describe("networks", () => {
     }));
 
   test("are fetched once", async () => {
-    const view = await open(browser, showcase.url);
+    const view = await site.open();
     const fetched = [];
     view.page.context().on("request", (request) => {
       if (request.url().includes("/file?")) fetched.push(request.url());
@@ -297,7 +286,7 @@ describe("networks", () => {
   });
 
   test("whose file is damaged on the way are not played", async () => {
-    const view = await open(browser, showcase.url);
+    const view = await site.open();
     await view.page.context().route("**/file?**", (route) => route.fulfill({ body: "damaged" }));
     await view.visit(PLAY);
     await says(view.page, "does not have the SHA-256");
@@ -305,7 +294,7 @@ describe("networks", () => {
   });
 
   test("that cannot be loaded leave the last one in the game, and can be chosen again", async () => {
-    const view = await open(browser, showcase.url);
+    const view = await site.open();
     const { page } = view;
     await view.visit(`${PLAY}?network=2`);
     await says(page, "White to move.");
@@ -332,7 +321,7 @@ describe("networks", () => {
   });
 
   test("that this page does not know are named", async () => {
-    const view = await open(browser, showcase.url);
+    const view = await site.open();
     await view.page.route("**/api/v1/networks/*", async (route) => {
       const info = await (await route.fetch()).json();
       await route.fulfill({ json: { ...info, spec: { ...info.spec, input: "lc0-200" } } });

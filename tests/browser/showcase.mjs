@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { createInterface } from "node:readline";
+import { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
 import axe from "axe-core";
 import { chromium } from "playwright-core";
@@ -29,9 +30,7 @@ export class Showcase {
     const showcase = new Showcase();
     showcase.process = spawn(program, args, { stdio: ["pipe", "pipe", "inherit"] });
     showcase.lines = createInterface({ input: showcase.process.stdout })[Symbol.asyncIterator]();
-    const { url, tokens } = await showcase.answer();
-    Object.assign(showcase, { url, tokens });
-    return showcase;
+    return Object.assign(showcase, await showcase.answer());
   }
 
   async answer() {
@@ -104,6 +103,25 @@ export async function open(browser, base, options = {}) {
   };
 }
 
+/**
+ * A browser with these flags and a showcase for the tests of a file, from before the first until after the last. `on`
+ * visits a page of it, `open` gives a page of a fresh context.
+ */
+export function withShowcase(...flags) {
+  const site = {
+    on: (...page) => visit(site, ...page),
+    open: (options) => open(site.browser, site.showcase.url, options),
+  };
+  before(async () => {
+    [site.browser, site.showcase] = await Promise.all([launch(...flags), Showcase.start()]);
+  });
+  after(async () => {
+    await site.browser?.close();
+    await site.showcase?.stop();
+  });
+  return site;
+}
+
 /** Visits a page, lets `check` look at it, and asserts that nothing was complained about. */
 export async function visit({ browser, showcase }, path, name, check, options = {}) {
   const view = await open(browser, showcase.url, options);
@@ -129,3 +147,38 @@ export async function seriousFaults(page) {
   const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
   return serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.target).join(", ")}`);
 }
+
+/**
+ * Texts with less contrast to what is behind them than WCAG asks for at AA. axe does not decide that where a background has
+ * a gradient, as tables have. Boards are left out: their coordinates stand on squares of two colours.
+ */
+export const faintTexts = (page) => page.evaluate(() => {
+  const LEFT_OUT = ".unseen, .skip, .board, .cg-wrap, script, template, option";
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const luminance = (colors) => {
+    for (const color of colors) {
+      canvas.fillStyle = color;
+      canvas.fillRect(0, 0, 1, 1);
+    }
+    const linear = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    const [red, green, blue] = [...canvas.getImageData(0, 0, 1, 1).data].map((n) => linear(n / 255));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const faint = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const words = texts.currentNode.textContent.trim();
+    const element = texts.currentNode.parentElement;
+    if (!words || !element.checkVisibility() || element.closest(LEFT_OUT)) continue;
+    const style = getComputedStyle(element);
+    const behind = [];
+    for (let part = element; part; part = part.parentElement) behind.unshift(getComputedStyle(part).backgroundColor);
+    const color = element.closest("svg") ? style.fill : style.color;
+    const [darker, lighter] = [luminance(behind), luminance([...behind, color])].sort((a, b) => a - b);
+    const contrast = (lighter + 0.05) / (darker + 0.05);
+    const size = parseFloat(style.fontSize);
+    const isLarge = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+    if (contrast < (isLarge ? 3 : 4.5)) faint.push(`${words.slice(0, 40)}: ${contrast.toFixed(2)}`);
+  }
+  return faint;
+});

@@ -1,17 +1,52 @@
 // A visitor of the page "Play" who knows the rules and wins material: games against weak networks come to an end.
 
+import assert from "node:assert/strict";
 // The board's own packages, which scripts/web fetches.
 import { Chess } from "../../coordinator/web/node_modules/chessops/dist/esm/chess.js";
 import { parseFen } from "../../coordinator/web/node_modules/chessops/dist/esm/fen.js";
 import { makeSan, parseSan } from "../../coordinator/web/node_modules/chessops/dist/esm/san.js";
 import { makeSquare, makeUci, squareRank } from "../../coordinator/web/node_modules/chessops/dist/esm/util.js";
+import { moves } from "./board.mjs";
 
 const WORTH = { pawn: 1, knight: 3, bishop: 3, rook: 5, queen: 9, king: 0 };
 
-export const positionOf = (fen) => Chess.fromSetup(parseFen(fen).unwrap()).unwrap();
+const positionOf = (fen) => Chess.fromSetup(parseFen(fen).unwrap()).unwrap();
+
+export const START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1";
+
+/** What the page says when a game has ended. */
+const ENDED = /(Checkmate\. (White|Black) wins|(Stalemate|Insufficient material|Threefold repetition|Fifty-move rule)\. The game is drawn)\.$/;
+
+/** Waits until the visitor is to move, and gives that position; undefined if the game has ended. */
+async function next(page, side) {
+  const status = await page.waitForFunction(([turn, ended]) => {
+    const text = document.getElementById("status").textContent;
+    return text.endsWith(turn) || new RegExp(ended).test(text) ? text : undefined;
+  }, [`${side} to move.`, ENDED.source]);
+  return ENDED.test(await status.jsonValue()) ? undefined : positionOf(await page.textContent("#fen"));
+}
+
+/** Plays a game from the start to its end, which the page names. */
+export async function playGame(page, side, make) {
+  await page.selectOption("#strength", "0");
+  await page.selectOption("#side", side.toLowerCase());
+  for (let position = await next(page, side); position; position = await next(page, side)) {
+    const before = (await moves(page)).length;
+    await make(chooseMove(position));
+    await page.waitForFunction((n) => document.querySelectorAll("#sheet button").length > n, before);
+  }
+  const played = await moves(page);
+  const last = follow(positionOf(START), played);
+  const status = await page.innerText("#status");
+  assert.ok(played.length > 20, `a game of ${played.length} plies`);
+  assert.equal(status.includes("Checkmate"), last.isCheckmate(), status);
+  if (last.isCheckmate()) assert.match(status, last.turn === "white" ? /Black wins/ : /White wins/);
+  const [sheet, current] = await Promise.all(["#moves", "#sheet [aria-current]"].map((part) => page.locator(part).boundingBox()));
+  assert.ok(current.y >= sheet.y && current.y + current.height <= sheet.y + sheet.height, "the sheet shows the last move");
+}
 
 /** A move in the forms that the page takes. */
-export function chooseMove(position) {
+function chooseMove(position) {
   const rated = legalMoves(position).map((move) => ({ move, worth: worthOf(position, move) }));
   const { move } = rated.reduce((best, other) => (other.worth > best.worth ? other : best));
   return {
@@ -20,7 +55,7 @@ export function chooseMove(position) {
 }
 
 /** The position after moves of a score sheet; it throws if one is not legal. */
-export function follow(position, sans) {
+function follow(position, sans) {
   for (const san of sans) {
     const move = parseSan(position, san);
     if (!move) throw new Error(`${san} is not legal`);

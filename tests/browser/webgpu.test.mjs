@@ -1,25 +1,15 @@
 // The page "Play" on a graphics card, which SwiftShader imitates: slowly, but by the same interface.
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { describe, test } from "node:test";
 import { PLAY, clickMove, moves, movesAre, says, setUp, type } from "./board.mjs";
-import { SOFTWARE_WEBGPU, Showcase, launch, open } from "./showcase.mjs";
+import { SOFTWARE_WEBGPU, withShowcase } from "./showcase.mjs";
+import { playGame } from "./visitor.mjs";
 
 /** SwiftShader takes tens of seconds to compile a network's kernels. */
 const PATIENCE = 300_000;
 
-let browser;
-let showcase;
-
-before(async () => {
-  showcase = await Showcase.start();
-  browser = await launch(...SOFTWARE_WEBGPU);
-});
-
-after(async () => {
-  await browser?.close();
-  await showcase?.stop();
-});
+const site = withShowcase(...SOFTWARE_WEBGPU);
 
 /** Lets the page's devices be destroyed by a message. */
 const LOSABLE = `{
@@ -33,7 +23,7 @@ const LOSABLE = `{
 
 /** Opens the page, with the runtimes that it fetches. */
 async function openBoard() {
-  const view = await open(browser, showcase.url);
+  const view = await site.open();
   const { page } = view;
   page.setDefaultTimeout(PATIENCE);
   const runtimes = [];
@@ -57,7 +47,7 @@ const takeGpu = async (page) => {
 };
 
 test("Chromium has WebGPU here: without it the tests below would test the processor", async () => {
-  const view = await open(browser, showcase.url);
+  const view = await site.open();
   await view.visit(PLAY);
   const found = await view.page.evaluate(async () => ({
     adapter: (await navigator.gpu?.requestAdapter())?.info.architecture,
@@ -82,6 +72,16 @@ describe("the graphics card", () => {
     await page.reload();
     await computes(page, /the graphics card is tried|Your graphics card computes/);
     assert.equal(await page.inputValue("#device"), "gpu");
+    assert.deepEqual(complaints, []);
+    await close();
+  });
+
+  test("computes a whole game", async () => {
+    const { page, complaints, shot, close } = await openBoard();
+    await takeGpu(page);
+    await playGame(page, "White", ({ uci }) => type(page, uci));
+    assert.equal(await page.getAttribute("#computed", "data-device"), "gpu");
+    await shot("play-webgpu-whole");
     assert.deepEqual(complaints, []);
     await close();
   });

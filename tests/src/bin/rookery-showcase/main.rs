@@ -15,10 +15,11 @@ use season::Season;
 /// Starts a coordinator with something to show, for tests of its pages.
 ///
 /// It is the real coordinator in a folder of its own, filled through the real API: networks,
-/// puzzles, games of several contributors, a promoted candidate, a rejected one, and one in the
-/// middle of its gate match. When that is done, one JSON line tells its address and its people's
-/// tokens. For each line that is then read from standard input another job is played, and a JSON
-/// line tells of what kind it was. The coordinator ends with standard input.
+/// puzzles, games of several contributors, a promoted candidate, a rejected one, one in the
+/// middle of its gate match, and a dataset. When that is done, one JSON line tells its address, its
+/// people's tokens and the dataset's folder. For each line that is then read from standard input
+/// another job is played, and a JSON line tells of what kind it was. The coordinator ends with
+/// standard input.
 #[derive(Debug, Parser)]
 #[command(name = "rookery-showcase", version)]
 struct Cli {
@@ -63,7 +64,10 @@ async fn full() -> anyhow::Result<()> {
     let mut season = Season::start().await?;
     let played = season.play_to_the_third_gate().await;
     played.with_context(|| format!("the coordinator logged:\n{}", season.site.log()))?;
-    say(&serde_json::json!({ "url": season.site.url(), "tokens": season.tokens() }))?;
+    let dataset = season.publish()?;
+    say(
+        &serde_json::json!({ "url": season.site.url(), "tokens": season.tokens(), "dataset": dataset }),
+    )?;
     for line in std::io::stdin().lock().lines() {
         line?;
         let played = season.play_one().await?;

@@ -1,6 +1,7 @@
 //! What has happened on the coordinator: three candidates, some hundred games.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
 use reqwest::Method;
@@ -17,7 +18,8 @@ use rookery_engine::evaluator::Evaluator;
 use rookery_model::{Weights, onnx};
 use rookery_tests::client::Client;
 use rookery_tests::player::{Chunk, header, play_with};
-use rookery_tests::site::{RUN, Site};
+use rookery_tests::site::{RUN, Site, SiteOptions};
+use tempfile::TempDir;
 
 /// Those who play in turn.
 const CONTRIBUTORS: [&str; 3] = ["ada", "bronstein", "shannon"];
@@ -27,6 +29,9 @@ const MOST_JOBS: usize = 400;
 
 /// Mates in one and two with ratings, in Lichess's form.
 const PUZZLES: &str = include_str!("puzzles.csv");
+
+/// Where people would get datasets; nothing is there.
+const DATASETS_URL: &str = "https://data.example.org";
 
 /// How a network of the showcase plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +45,8 @@ enum Skill {
 /// A coordinator, its contributors, and how its networks play.
 pub(crate) struct Season {
     pub(crate) site: Site,
+    /// What was published, a folder for each dataset.
+    datasets: TempDir,
     contributors: Vec<Client>,
     skills: BTreeMap<ContentHash, Skill>,
     jobs: usize,
@@ -47,7 +54,19 @@ pub(crate) struct Season {
 
 impl Season {
     pub(crate) async fn start() -> anyhow::Result<Self> {
-        let site = Site::start(&params()).await?;
+        let datasets = tempfile::tempdir()?;
+        let published = [
+            ("ROOKERY_DATASETS", datasets.path().display().to_string()),
+            ("ROOKERY_DATASETS_URL", DATASETS_URL.to_owned()),
+            ("ROOKERY_DATASETS_SCHEDULE", "every Sunday".to_owned()),
+        ];
+        let options = SiteOptions {
+            environment: published
+                .map(|(name, value)| (name.to_owned(), value))
+                .into(),
+            ..SiteOptions::default()
+        };
+        let site = Site::start_with(&params(), options).await?;
         let file = site.path("puzzles.csv");
         std::fs::write(&file, PUZZLES)?;
         site.command(&[
@@ -63,6 +82,7 @@ impl Season {
         }
         Ok(Self {
             site,
+            datasets,
             contributors,
             skills: BTreeMap::new(),
             jobs: 0,
@@ -103,6 +123,16 @@ impl Season {
         ];
         ensure!(statuses == expected, "the matches ended {statuses:?}");
         Ok(())
+    }
+
+    /// Publishes what was played, and says where.
+    pub(crate) fn publish(&self) -> anyhow::Result<PathBuf> {
+        let folder = self.datasets.path().join("main-1");
+        let output = folder.display().to_string();
+        let export = ["ledger", "export", "--run", RUN, "--output", &output];
+        self.site
+            .command(&[&export[..], &["--licence", "CC0-1.0"]].concat())?;
+        Ok(folder)
     }
 
     /// Plays another job and says what for.
