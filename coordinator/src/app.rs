@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::concurrency::{ConcurrencyLimit, FairLimit};
 use crate::config::{
     AccessConfig, DatasetConfig, MetricsAddress, Origins, PageUrl, Registration, SiteUrl,
+    WorkerSources,
 };
 use crate::db::{DbError, SharedDatabase};
 use crate::events::EventBus;
@@ -62,7 +63,7 @@ pub struct Parts {
     /// Other sites whose pages may read.
     pub origins: Origins,
     /// Where volunteers get the worker, if the operator says so.
-    pub worker_source: Option<PageUrl>,
+    pub worker_sources: WorkerSources,
     /// Where people get Rookery's source code, if the operator says so.
     pub source: Option<PageUrl>,
     /// What was published of the runs.
@@ -124,7 +125,7 @@ impl App {
             registration: access.registration,
             limits: Arc::new(access.limits),
             origins: access.origins,
-            worker_source: access.worker_source,
+            worker_sources: access.worker_sources,
             source: access.source,
             datasets: access.datasets,
             presentation: access.presentation,

@@ -40,6 +40,71 @@ impl fmt::Display for PageUrl {
     }
 }
 
+/// A system that people play on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum System {
+    Linux,
+    MacOs,
+    Windows,
+}
+
+impl System {
+    /// Its name in settings.
+    const fn key(self) -> &'static str {
+        match self {
+            Self::Linux => "linux",
+            Self::MacOs => "macos",
+            Self::Windows => "windows",
+        }
+    }
+}
+
+/// Where volunteers get the worker: for each system, and for those without an address of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WorkerSources {
+    systems: Vec<(System, PageUrl)>,
+    any: Option<PageUrl>,
+}
+
+impl WorkerSources {
+    /// Reads addresses with blanks between them, each for all systems or for one: `linux=https://example.org/rookery.tar.gz`.
+    ///
+    /// # Errors
+    ///
+    /// If a browser would not find a page under one of them.
+    pub fn read(text: &str) -> anyhow::Result<Self> {
+        let mut sources = Self::default();
+        for word in text.split_whitespace() {
+            let all = [System::Linux, System::MacOs, System::Windows];
+            let of_system = all.into_iter().find_map(|system| {
+                let address = word.strip_prefix(system.key())?.strip_prefix('=')?;
+                Some((system, address))
+            });
+            match of_system {
+                Some((system, address)) => sources.systems.push((system, PageUrl::read(address)?)),
+                None => sources.any = Some(PageUrl::read(word)?),
+            }
+        }
+        Ok(sources)
+    }
+
+    /// Whether there is no address.
+    pub const fn is_empty(&self) -> bool {
+        self.systems.is_empty() && self.any.is_none()
+    }
+
+    /// The address for one system alone.
+    pub(crate) fn of(&self, system: System) -> Option<&PageUrl> {
+        let mut systems = self.systems.iter();
+        systems.find(|(of, _)| *of == system).map(|(_, url)| url)
+    }
+
+    /// The address for systems without one of their own.
+    pub(crate) const fn any(&self) -> Option<&PageUrl> {
+        self.any.as_ref()
+    }
+}
+
 /// The address at which browsers and workers reach the coordinator, without a slash at its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteUrl(String);

@@ -18,7 +18,7 @@ use crate::signing::KeyFolder;
 
 #[cfg(test)]
 pub(crate) use addresses::NAME_BYTES;
-pub use addresses::{PageUrl, SiteUrl};
+pub use addresses::{PageUrl, SiteUrl, System, WorkerSources};
 pub(crate) use addresses::{is_host, is_web_address};
 pub use rookery_common::protocol::server::Registration;
 
@@ -96,7 +96,7 @@ pub struct AccessConfig {
     /// Other sites whose pages may read.
     pub origins: Origins,
     /// Where volunteers get the worker, if the operator says so.
-    pub worker_source: Option<PageUrl>,
+    pub worker_sources: WorkerSources,
     /// Where people get Rookery's source code, if the operator says so.
     pub source: Option<PageUrl>,
     /// What was published of the runs.

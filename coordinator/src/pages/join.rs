@@ -10,7 +10,7 @@ use rookery_common::rating::gate::GateRule;
 
 use super::PagesState;
 use super::layout::{Layout, Page, Tab, page};
-use crate::config::{PageUrl, Registration};
+use crate::config::{PageUrl, Registration, System};
 use crate::server::address::Address;
 
 #[derive(Template)]
@@ -19,22 +19,18 @@ struct JoinPage {
     layout: Layout,
     address: Address,
     registration: Registration,
-    worker_source: Option<PageUrl>,
+    /// The systems that the operator has the worker for, with its addresses.
+    offers: Vec<(System, PageUrl)>,
+    /// Where it is for all others.
+    any: Option<PageUrl>,
+    /// Where nothing else helps: the systems on which volunteers build it themselves.
+    builds: Vec<System>,
     source: Option<PageUrl>,
     worker_command: String,
-    /// How the worker is got: on the visitor's system first.
-    systems: [System; 3],
+    visitors: System,
     /// Whether a network must win a match.
     has_gate: bool,
     run: RunInfo,
-}
-
-/// A system that people play on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum System {
-    Linux,
-    MacOs,
-    Windows,
 }
 
 impl System {
@@ -103,16 +99,25 @@ pub(super) async fn how(
 ) -> Page {
     let Path(name) = name?;
     let run = state.db.run(&name).await?;
+    let (systems, sources) = (System::of_visitor(&headers), &state.worker_sources);
     page(&JoinPage {
         layout: Layout::of(&state.presentation, &run, Tab::Join)
             .described(&run.description)
             .pictured(&address),
-        systems: System::of_visitor(&headers),
+        visitors: systems[0],
+        offers: systems
+            .into_iter()
+            .filter_map(|system| Some((system, sources.of(system)?.clone())))
+            .collect(),
+        any: sources.any().cloned(),
+        builds: systems
+            .into_iter()
+            .filter(|system| sources.any().is_none() && sources.of(*system).is_none())
+            .collect(),
         worker_command: worker_command(state.registration, &address, &name),
         has_gate: run.params.gate != GateRule::None,
         run,
         registration: state.registration,
-        worker_source: state.worker_source.clone(),
         source: state.source.clone(),
         address,
     })

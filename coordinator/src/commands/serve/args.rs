@@ -16,7 +16,7 @@ use crate::background::webhook::{Webhook, Webhooks};
 use crate::blobs::Downloads;
 use crate::config::{
     AccessConfig, ConfigFile, DatasetConfig, DownloadPath, Origins, PageUrl, Registration,
-    Settings, SiteUrl, is_web_address,
+    Settings, SiteUrl, WorkerSources, is_web_address,
 };
 use crate::limits::Limits;
 use crate::limits::settings::LimitArgs;
@@ -74,7 +74,8 @@ pub struct ServeArgs {
     )]
     pub cors_origins: Option<Vec<String>>,
     /// Link the page Join to this address, where volunteers get the worker, for example
-    /// https://example.org/rookery. [default: the page says how to build it]
+    /// https://example.org/rookery; or to one for each system, with blanks between them:
+    /// 'linux=URL windows=URL macos=URL'. [default: the page says how to build it]
     #[arg(
         long,
         env = "ROOKERY_WORKER_URL",
@@ -236,7 +237,7 @@ impl ServeArgs {
             metrics_address: scrape::address(self.metrics_listen(settings)),
             origins: Origins::read(origins.map_or(&[], Vec::as_slice))?,
             presentation: self.presentation(settings)?,
-            worker_source: worker.map(|text| PageUrl::read(text)).transpose()?,
+            worker_sources: WorkerSources::read(worker.map_or("", String::as_str))?,
             source: source.map(|text| PageUrl::read(text)).transpose()?,
             datasets: self.datasets(file)?,
         })

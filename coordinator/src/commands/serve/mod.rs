@@ -186,7 +186,7 @@ async fn create_missing(
 
 /// The page that invites volunteers cannot say where the worker is, and nobody can ask.
 fn warn_of_no_source(app: &App, listen: IpAddr) {
-    let found = app.worker_source.is_some() || app.source.is_some();
+    let found = !app.worker_sources.is_empty() || app.source.is_some();
     if !found && app.presentation.contact.is_none() && !listen.is_loopback() {
         tracing::warn!(
             "RK-0239: The page Join cannot say where to get the worker: give --worker-url, --source-url or --contact."

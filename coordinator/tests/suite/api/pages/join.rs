@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
 use rookery_common::params::RunParams;
 use rookery_common::rating::gate::GateRule;
-use rookery_coordinator::config::{AccessConfig, PageUrl, Registration};
+use rookery_coordinator::config::{AccessConfig, PageUrl, Registration, WorkerSources};
 
 use super::without_spans;
 use crate::support::app::{TestApp, html, params};
@@ -61,9 +61,9 @@ async fn joining_takes_what_the_operator_asks_for() {
 
 #[tokio::test]
 async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
-    let source = PageUrl::read("https://example.org/rookery?os=linux&cuda=no");
+    let sources = WorkerSources::read("https://example.org/rookery?os=linux&cuda=no");
     let doors = AccessConfig {
-        worker_source: Some(source.unwrap()),
+        worker_sources: sources.unwrap(),
         ..AccessConfig::default()
     };
     let app = TestApp::with(doors, params()).await;
@@ -90,6 +90,52 @@ async fn joining_leads_to_where_the_operator_says_that_the_worker_is() {
         page.contains(link) && page.contains("cargo build"),
         "{page}"
     );
+}
+
+#[tokio::test]
+async fn joining_offers_the_worker_for_the_visitors_system_first() {
+    let page = async |sources: &str, agent: &str| {
+        let doors = AccessConfig {
+            worker_sources: WorkerSources::read(sources).unwrap(),
+            ..AccessConfig::default()
+        };
+        let app = TestApp::with(doors, params()).await;
+        let request = Request::get("/runs/main/join").header(header::USER_AGENT, agent);
+        let answer = app.send(request.body(Body::empty()).unwrap()).await;
+        without_spans(&html(StatusCode::OK, answer).await)
+    };
+    let (linux, windows) = ("X11; Linux x86_64", "Windows NT 10.0");
+    let link = |system: &str, class: &str, file: &str| {
+        format!(
+            "<a class=\"{class}\" href=\"https://example.org/{file}\" rel=\"noreferrer\">Worker for {system}</a>"
+        )
+    };
+    let two = "linux=https://example.org/w.tar.gz  windows=https://example.org/w.zip";
+    let shown = page(two, windows).await;
+    let offers = [
+        link("Windows", "button", "w.zip"),
+        link("Linux", "button second", "w.tar.gz"),
+    ];
+    assert!(shown.contains(&offers.join(" ")), "{shown}");
+    assert!(shown.contains("<summary>macOS</summary>"), "{shown}");
+    assert_eq!(shown.matches("<details class=\"system\"").count(), 1);
+    assert!(
+        !shown.contains("<details class=\"system\" open>"),
+        "{shown}"
+    );
+    let shown = page("windows=https://example.org/w.zip", linux).await;
+    assert!(
+        shown.contains(&link("Windows", "button", "w.zip")),
+        "{shown}"
+    );
+    let open = "<details class=\"system\" open><summary>Linux</summary>";
+    assert!(shown.contains(open), "{shown}");
+    let shown = page(&format!("{two} https://example.org/all"), linux).await;
+    assert!(shown.contains("for another system from"), "{shown}");
+    assert!(!shown.contains("cargo build"), "{shown}");
+    for wrong in ["linux=example.org", "bsd=https://example.org/w", "linux="] {
+        assert!(WorkerSources::read(wrong).is_err(), "{wrong}");
+    }
 }
 
 #[tokio::test]
