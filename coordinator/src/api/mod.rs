@@ -26,13 +26,13 @@ mod server;
 pub mod tokens;
 pub mod trust;
 
-use axum::{Extension, Router};
 use axum::extract::{DefaultBodyLimit, State};
 use axum::handler::Handler as _;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use rookery_common::protocol::{API_PREFIX, ProblemCode};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowOrigin, CorsLayer};
