@@ -148,15 +148,15 @@ mod tests {
     fn the_board_can_be_turned() {
         assert_eq!(
             (
-                place(Square::A1, Side::White).x,
-                place(Square::A1, Side::White).y
+                locate(Square::A1, Side::White).x,
+                locate(Square::A1, Side::White).y
             ),
             (0, 315)
         );
         assert_eq!(
             (
-                place(Square::A1, Side::Black).x,
-                place(Square::A1, Side::Black).y
+                locate(Square::A1, Side::Black).x,
+                locate(Square::A1, Side::Black).y
             ),
             (315, 0)
         );
