@@ -45,7 +45,9 @@ async fn every_statement_is_one_for_the_schema() {
                 end.execute(&mut connection).await.unwrap();
             }
             Err(error) => {
-                let code = error.as_database_error().and_then(|error| error.code());
+                let code = error
+                    .as_database_error()
+                    .and_then(sqlx::error::DatabaseError::code);
                 if !code.is_some_and(|code| TYPES_ARE_BOUND.contains(&&*code)) {
                     wrong.push(format!("{error}:\n{sql}"));
                 }
