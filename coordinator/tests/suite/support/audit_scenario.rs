@@ -52,7 +52,7 @@ impl AuditScenario {
             dave: user(&app.app, "dave", contribute).await,
             auditor: user(&app.app, "auditor", &[Scope::Contribute, Scope::Audit]).await,
             app,
-            salt: AtomicU32::new(0),
+            salt: AtomicU32::new(1_000),
         }
     }
 
