@@ -147,7 +147,7 @@ async fn a_run_goes_on_without_what_a_poisoner_did() -> anyhow::Result<()> {
     let before = site.run().await?.training_positions;
     let said = runbook.coordinator(&site, "user quarantine", &[])?;
     ensure!(
-        said.contains("networks 2, 3 may have learnt") && said.contains("best among them"),
+        said.contains("networks 2, 3 were submitted after") && said.contains("best among them"),
         "{said}"
     );
     ensure!(site.run().await?.training_positions < before);
