@@ -95,6 +95,8 @@ async fn a_worker_on_a_gpu_is_audited_paused_and_loses_its_device() -> anyhow::R
     let environment = [("ROOKERY_TEST_GPU_LOSS", loss.to_str().unwrap_or_default())];
     let mut gpu = worker(&site, "gpu", &["contribute"], &on_gpu, &environment)?;
     more_positions(&site, &mut gpu).await?;
+    let said = gpu.printed();
+    ensure!(said.contains("8 games at once; gpu:0 is "), "{said}");
     for backend in chunk_backends(&site).await? {
         ensure!(backend == Backend::GpuF16, "{backend:?}");
     }

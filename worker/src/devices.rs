@@ -1,6 +1,6 @@
 //! The command `devices`: what this machine can compute on.
 
-use rookery_backend_gpu::{GpuAdapter, KernelTuner, adapters, driver_advice};
+use rookery_backend_gpu::{GpuAdapter, KernelTuner, MatrixChoice, adapters, driver_advice};
 use rookery_backends::kernel_tuner;
 use rookery_common::output;
 
@@ -45,10 +45,7 @@ fn list(adapters: &[GpuAdapter], kernels: &KernelTuner, measured: &Tuning) -> St
             } else {
                 ""
             },
-            match adapter.matrix_tile {
-                Some(tile) => format!(", matrices of {tile} x {tile}"),
-                None => String::new(),
-            },
+            matrices(adapter),
             if adapter.is_software {
                 "; a software adapter: this machine's processor, which auto never takes for a GPU"
             } else {
@@ -68,6 +65,18 @@ fn list(adapters: &[GpuAdapter], kernels: &KernelTuner, measured: &Tuning) -> St
         text += &format!("RK-0301: no GPU: {software}{}\n", driver_advice());
     }
     text
+}
+
+/// Whether an adapter has cooperative matrices, and whether kernels use them unless the user says otherwise.
+fn matrices(adapter: &GpuAdapter) -> String {
+    let Some(tile) = adapter.matrix_tile else {
+        return ", no cooperative matrices".to_owned();
+    };
+    let used = match MatrixChoice::default().tile(adapter) {
+        Some(_) => "used in f16",
+        None => "used only with --gpu-matrices on",
+    };
+    format!(", cooperative matrices of {tile} x {tile} ({used})")
 }
 
 /// What `bench` measured on some hardware.
@@ -140,6 +149,10 @@ mod tests {
             });
         }
         let tuner = KernelTuner::remembered(path);
+        let nvidia = GpuAdapter {
+            driver: "NVIDIA 580.95".to_owned(),
+            ..card.clone()
+        };
         let text = list(&[card, software.clone()], &tuner, &measured);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("cpu "), "{text}");
@@ -150,7 +163,7 @@ mod tests {
         assert_eq!(
             lines[2],
             "gpu:0  Card (vulkan, driver maker 1.2), f32 and f16, memory of 8192 MiB, arrays of 2048 MiB, workgroups of \
-             1024 threads with 48 KiB, subgroups, matrices of 16 x 16"
+             1024 threads with 48 KiB, subgroups, cooperative matrices of 16 x 16 (used only with --gpu-matrices on)"
         );
         assert_eq!(
             lines[3],
@@ -165,7 +178,10 @@ mod tests {
             lines[5]
                 .starts_with("gpu:1  llvmpipe (vulkan, driver maker 1.2), f32, memory unknown, ")
         );
-        assert!(lines[5].contains("; a software adapter: "), "{text}");
+        let is_software = "subgroups, no cooperative matrices; a software adapter: ";
+        assert!(lines[5].contains(is_software), "{text}");
+        let used = list(&[nvidia], &untuned, &unmeasured);
+        assert!(used.contains("of 16 x 16 (used in f16)\n"), "{used}");
         assert!(!text.contains("no GPU"), "{text}");
         let alone = list(&[software], &untuned, &unmeasured);
         assert!(

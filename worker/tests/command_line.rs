@@ -1,10 +1,11 @@
 //! The program itself: what it shows of secrets, and who may read what it makes.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::CommandFactory as _;
+use rookery_backend_gpu::adapters;
 use rookery_cli::testing::{check_help, check_refusals, said};
 use rookery_worker::cli::Cli;
 
@@ -121,4 +122,37 @@ fn certificates_are_needed_for_tls_alone() {
     assert!(lines.any(|line| line.contains("RK-0101")));
     worker.kill().unwrap();
     worker.wait().unwrap();
+}
+
+/// An engine opens its device again with every network.
+#[test]
+fn a_software_adapter_is_told_from_a_card_once() {
+    let Some(software) = adapters().into_iter().find(|one| one.is_software) else {
+        return println!("NOT RUN: there is no software adapter");
+    };
+    let (folder, device) = (
+        tempfile::tempdir().unwrap(),
+        format!("gpu:{}", software.number),
+    );
+    let log = folder.path().join("log");
+    let mut command = Command::new(PROGRAM);
+    command
+        .args(["uci", "--network", "1x8", "--precision", "f32"])
+        .args(["--device", &device, "--dir"])
+        .arg(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&log).unwrap());
+    let mut engine = command.spawn().unwrap();
+    let mut orders = engine.stdin.take().unwrap();
+    let mut lines = BufReader::new(engine.stdout.take().unwrap()).lines();
+    for network in ["1x8", "1x16"] {
+        write!(orders, "setoption name Network value {network}\nisready\n").unwrap();
+        // An error would stand before it.
+        assert_eq!(lines.next().unwrap().unwrap(), "readyok");
+    }
+    writeln!(orders, "quit").unwrap();
+    engine.wait().unwrap();
+    let log = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(log.matches("RK-0320").count(), 1, "{log}");
 }

@@ -76,20 +76,33 @@ pub fn adapters() -> Vec<GpuAdapter> {
 pub(crate) fn adapter(number: usize) -> Result<(wgpu::Adapter, GpuAdapter), BackendError> {
     let mut found = found();
     if number >= found.len() {
-        return Err(BackendError::Failed(match found.len() {
-            0 => format!(
-                "RK-0302: device gpu:{number} cannot be used: {}",
-                driver_advice()
-            ),
-            count => format!(
-                "RK-0302: device gpu:{number} cannot be used: this machine has {}, counted from 0",
-                quantity(count, "GPU")
-            ),
-        }));
+        let software = found.iter().filter(|one| is_software(&one.get_info()));
+        let software = software.count();
+        return Err(BackendError::Failed(format!(
+            "RK-0302: device gpu:{number} cannot be used: {}",
+            inventory(found.len() - software, software)
+        )));
     }
     let adapter = found.swap_remove(number);
     let described = describe(number, &adapter);
     Ok((adapter, described))
+}
+
+/// How many adapters there are of hardware and of software, and what to do where none is hardware.
+fn inventory(hardware: usize, software: usize) -> String {
+    let (gpus, substitutes) = (
+        quantity(hardware, "GPU"),
+        quantity(software, "software adapter"),
+    );
+    match (hardware, software) {
+        (0, 0) => driver_advice().to_owned(),
+        (0, _) => format!(
+            "this machine has no GPU, but {substitutes}, counted from 0; {}",
+            driver_advice()
+        ),
+        (_, 0) => format!("this machine has {gpus}, counted from 0"),
+        _ => format!("this machine has {gpus} and then {substitutes}, counted from 0"),
+    }
 }
 
 const INTERFACES: wgpu::Backends = wgpu::Backends::VULKAN
@@ -135,6 +148,10 @@ const fn rank(kind: wgpu::DeviceType) -> u8 {
     }
 }
 
+fn is_software(info: &wgpu::AdapterInfo) -> bool {
+    info.device_type == wgpu::DeviceType::Cpu
+}
+
 /// What kernels with cooperative matrices need.
 pub(crate) const MATRIX_FEATURES: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SUBGROUP)
@@ -152,6 +169,7 @@ fn matrix_tile(known: &[wgpu::CooperativeMatrixProperties]) -> Option<u32> {
 
 fn describe(number: usize, adapter: &wgpu::Adapter) -> GpuAdapter {
     let (info, features, limits) = (adapter.get_info(), adapter.features(), adapter.limits());
+    let is_software = is_software(&info);
     let driver = [info.driver, info.driver_info].join(" ");
     GpuAdapter {
         number,
@@ -161,7 +179,7 @@ fn describe(number: usize, adapter: &wgpu::Adapter) -> GpuAdapter {
             driver => driver.to_owned(),
         },
         interface: info.backend.to_str(),
-        is_software: info.device_type == wgpu::DeviceType::Cpu,
+        is_software,
         has_f16: features.contains(wgpu::Features::SHADER_F16),
         has_subgroups: features.contains(wgpu::Features::SUBGROUP),
         subgroup_threads: info.subgroup_min_size,
@@ -201,4 +219,32 @@ fn memory_bytes(adapter: &wgpu::Adapter) -> Option<u64> {
 #[cfg(target_vendor = "apple")]
 const fn memory_bytes(_: &wgpu::Adapter) -> Option<u64> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hardware_and_software_are_counted_apart() {
+        let advice = driver_advice();
+        for (hardware, software, expected) in [
+            (0, 0, advice.to_owned()),
+            (
+                0,
+                1,
+                format!(
+                    "this machine has no GPU, but 1 software adapter, counted from 0; {advice}"
+                ),
+            ),
+            (2, 0, "this machine has 2 GPUs, counted from 0".to_owned()),
+            (
+                1,
+                2,
+                "this machine has 1 GPU and then 2 software adapters, counted from 0".to_owned(),
+            ),
+        ] {
+            assert_eq!(inventory(hardware, software), expected);
+        }
+    }
 }

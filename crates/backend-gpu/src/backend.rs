@@ -98,6 +98,12 @@ impl GpuBackend {
         &self.gpu.adapter
     }
 
+    /// Why `--gpu-matrices on` has no effect here, if it was asked for and has none.
+    pub fn matrix_obstacle(&self) -> Option<&'static str> {
+        let choice = self.tuner.matrices;
+        choice.obstacle(&self.gpu.adapter, self.storage)
+    }
+
     /// The network by each kind of kernels that the GPU is large enough for and whose [name](LoadedNetwork::kernels) is
     /// wanted, in the backend's precision, tried but not timed.
     ///

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::adapter::GpuAdapter;
+use crate::kernel::Storage;
 
 /// Whether kernels may use a GPU's cooperative matrices (NVIDIA's tensor cores, AMD's matrix cores), in 16 bits.
 ///
@@ -28,13 +29,30 @@ pub enum MatrixChoice {
 
 impl MatrixChoice {
     /// Rows and columns of the matrices that kernels may use.
-    pub(crate) fn tile(self, adapter: &GpuAdapter) -> Option<u32> {
+    pub fn tile(self, adapter: &GpuAdapter) -> Option<u32> {
         let allowed = match self {
             Self::Auto => adapter.interface == "vulkan" && adapter.driver.starts_with("NVIDIA "),
             Self::On => true,
             Self::Off => false,
         };
         adapter.matrix_tile.filter(|_| allowed)
+    }
+
+    /// Why asking for matrices has no effect on a GPU in this storage, if it has none.
+    pub(crate) const fn obstacle(
+        self,
+        adapter: &GpuAdapter,
+        storage: Storage,
+    ) -> Option<&'static str> {
+        match (self, adapter.matrix_tile, storage) {
+            (Self::On, None, _) => {
+                Some("it has no cooperative matrices, or its driver does not show them")
+            }
+            (Self::On, Some(_), Storage::F32) => {
+                Some("they compute in 16 bits, and the precision is f32")
+            }
+            _ => None,
+        }
     }
 }
 

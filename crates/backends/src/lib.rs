@@ -5,7 +5,7 @@ mod data_dir;
 mod named_device;
 mod selection;
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use rookery_backend_cpu::CpuBackend;
 use rookery_backend_gpu::{GpuAdapter, GpuBackend, adapters, driver_advice, has_nvidia_gpu};
@@ -107,17 +107,49 @@ fn gpu(
     precision: Precision,
     tuner: &KernelTuner,
 ) -> Result<Vec<Arc<dyn Backend>>, BackendError> {
-    let open = |precision| GpuBackend::new(number, precision, tuner.clone());
-    if precision != Precision::Auto {
-        return Ok(vec![Arc::new(open(precision)?)]);
+    let is_free = precision == Precision::Auto;
+    let first = if is_free { Precision::F32 } else { precision };
+    let mut backends = vec![GpuBackend::new(number, first, tuner.clone())?];
+    if is_free {
+        let free = backends[0].in_precision(Precision::Auto)?;
+        backends.extend((free.info().precision != Precision::F32).then_some(free));
     }
-    let exact = open(Precision::F32)?;
-    let free = exact.in_precision(Precision::Auto)?;
-    let mut backends: Vec<Arc<dyn Backend>> = vec![Arc::new(exact)];
-    if free.info().precision != Precision::F32 {
-        backends.push(Arc::new(free));
+    backends.last().into_iter().for_each(warn_about);
+    let shared = backends.into_iter();
+    Ok(shared
+        .map(|backend| Arc::new(backend) as Arc<dyn Backend>)
+        .collect())
+}
+
+/// Warns if the adapter is software, which is opened only where it was named, and if matrices were asked for and cannot be
+/// used.
+fn warn_about(backend: &GpuBackend) {
+    // An engine opens its device again with every network.
+    static SOFTWARE: Once = Once::new();
+    let adapter = backend.adapter();
+    if adapter.is_software {
+        SOFTWARE.call_once(|| tracing::warn!("{}", software_warning(adapter, &adapters())));
     }
-    Ok(backends)
+    if let Some(why) = backend.matrix_obstacle() {
+        tracing::warn!(
+            "--gpu-matrices on has no effect on gpu:{}, {}: {why}",
+            adapter.number,
+            adapter.name
+        );
+    }
+}
+
+/// What a software adapter is, and how to compute on a card instead.
+fn software_warning(software: &GpuAdapter, all: &[GpuAdapter]) -> String {
+    let remedy = match all.iter().find(|one| !one.is_software) {
+        Some(card) => format!("the first card is gpu:{}, {}", card.number, card.name),
+        None => driver_advice().to_owned(),
+    };
+    format!(
+        "RK-0320: gpu:{} is no graphics card: {software} is a program that computes on the processor, slower than \
+         --device cpu; {remedy}",
+        software.number
+    )
 }
 
 /// The GPUs that are taken without being named: none in whose place a processor computes, and none that fails.
@@ -276,6 +308,30 @@ mod tests {
         };
         assert_eq!(exact.info().device, "gpu:0");
         assert_eq!(exact.info().class.name(), "gpu-f32");
+    }
+
+    #[test]
+    fn a_software_adapter_is_called_so_with_what_to_do() {
+        let mut software = adapters()
+            .pop()
+            .expect("a GPU or lavapipe (mesa-vulkan-drivers)");
+        (software.number, software.is_software) = (1, true);
+        let card = GpuAdapter {
+            number: 0,
+            name: "Card".to_owned(),
+            is_software: false,
+            ..software.clone()
+        };
+        let alone = software_warning(&software, std::slice::from_ref(&software));
+        let beside = software_warning(&software, &[card, software.clone()]);
+        for (warning, remedy) in [
+            (&alone, driver_advice()),
+            (&beside, "the first card is gpu:0, Card"),
+        ] {
+            let is = format!("gpu:1 is no graphics card: {software} is a program");
+            assert!(warning.contains(&is), "{warning}");
+            assert!(warning.ends_with(remedy), "{warning}");
+        }
     }
 
     #[test]

@@ -110,6 +110,16 @@ impl DevicePool {
         self.joined(|backend| backend.hardware())
     }
 
+    /// What the lanes' names stand for, where a device is more than its name: `gpu:0 is CARD (vulkan, driver …)`.
+    pub fn explained_names(&self) -> Vec<String> {
+        let backends = (0..self.lanes()).map(|lane| self.backend(lane));
+        let explained = backends.filter_map(|backend| {
+            let (device, hardware) = (&backend.info().device, backend.hardware());
+            (*device != hardware).then(|| format!("{device} is {hardware}"))
+        });
+        explained.collect()
+    }
+
     fn joined(&self, name: impl Fn(&dyn Backend) -> String) -> String {
         let mut names: Vec<String> = (0..self.lanes())
             .map(|lane| name(&*self.backend(lane)))
@@ -309,6 +319,13 @@ mod tests {
             &self.info
         }
 
+        fn hardware(&self) -> String {
+            match &*self.info.device {
+                "cpu" => "cpu".to_owned(),
+                gpu => format!("the card of {gpu}"),
+            }
+        }
+
         fn load(&self, _: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
             Err(failure())
         }
@@ -324,6 +341,17 @@ mod tests {
 
     fn failure() -> BackendError {
         BackendError::Failed("a fault".to_owned())
+    }
+
+    #[test]
+    fn cards_are_named_and_the_processor_is_its_name() {
+        let backends =
+            ["gpu:0", "gpu:1", "cpu"].map(|name| -> Arc<dyn Backend> { Broken::new(name) });
+        let pool = DevicePool::new(backends.to_vec(), 3, 1.0);
+        assert_eq!(
+            pool.explained_names(),
+            ["gpu:0 is the card of gpu:0", "gpu:1 is the card of gpu:1"]
+        );
     }
 
     #[test]

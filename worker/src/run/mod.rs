@@ -193,13 +193,15 @@ pub async fn run(settings: Settings, screen: indicatif::MultiProgress) -> anyhow
         }
     }
     tracing::info!("playing for {}", settings.server);
-    tracing::info!(
+    let mut computing = vec![format!(
         "computing on {} ({}), {}, {} at once",
         machine.devices.names(),
         machine.devices.job_info().precision,
         quantity(machine.all_threads(), "thread"),
         quantity(machine.all_games(), "game")
-    );
+    )];
+    computing.extend(machine.devices.explained_names());
+    tracing::info!("{}", computing.join("; "));
 
     let (found, unreadable) = (spool.open_jobs(), spool.take_unreadable());
     let (events, inbox) = mpsc::unbounded_channel();

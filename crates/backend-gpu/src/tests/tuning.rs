@@ -167,6 +167,30 @@ fn a_network_is_tuned_once_more_where_kernels_may_use_matrices() {
 }
 
 #[test]
+fn matrices_that_are_asked_for_and_not_used_have_a_reason() {
+    let [with, without] = [Some(16), None].map(|matrix_tile| GpuAdapter {
+        matrix_tile,
+        ..card()
+    });
+    for (choice, adapter, storage, reason) in [
+        (MatrixChoice::On, &with, Storage::F16, ""),
+        (MatrixChoice::On, &with, Storage::F32, "precision is f32"),
+        (
+            MatrixChoice::On,
+            &without,
+            Storage::F16,
+            "no cooperative matrices",
+        ),
+        (MatrixChoice::Auto, &without, Storage::F16, ""),
+        (MatrixChoice::Off, &with, Storage::F32, ""),
+    ] {
+        let found = choice.obstacle(adapter, storage).unwrap_or_default();
+        assert_eq!(found.is_empty(), reason.is_empty(), "{choice} {storage:?}");
+        assert!(found.contains(reason), "{found}");
+    }
+}
+
+#[test]
 fn a_processor_in_a_gpus_place_is_tuned_only_where_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gpu-tuning.json");
