@@ -372,6 +372,28 @@ mod tests {
         );
     }
 
+    /// The table of docs/protocol.md.
+    #[test]
+    fn each_pair_of_backends_has_the_tolerance_of_the_less_exact() {
+        let exact = ["cpu-f32", "cuda-f32", "gpu-f32", "mps", "uniform"];
+        let inexact = ["cpu-bf16", "cuda-f16", "cuda-bf16", "gpu-f16"];
+        assert_eq!(Backend::ALL.len(), exact.len() + inexact.len());
+        for a in Backend::ALL {
+            for b in Backend::ALL {
+                let both_exact = [a, b].iter().all(|one| exact.contains(&one.name()));
+                let either_inexact = [a, b].iter().any(|one| inexact.contains(&one.name()));
+                assert_ne!(both_exact, either_inexact, "{a:?} {b:?}");
+                let expected = if both_exact {
+                    Tolerance::LONG
+                } else {
+                    Tolerance::SHORT
+                };
+                assert_eq!(Tolerance::between(a, b), expected, "{a:?} {b:?}");
+            }
+        }
+        assert_eq!(Tolerance::LONG.wider(Tolerance::SHORT), Tolerance::SHORT);
+    }
+
     #[test]
     fn more_positions_make_a_finer_judgement() {
         let tolerance = Tolerance::between(Backend::CpuF32, Backend::CudaF16);
