@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use rookery_common::network::{Role, tensors};
+
 use super::*;
 
 const PAIRS: TowerPath = TowerPath::Layered(Tiling {
@@ -44,7 +46,38 @@ fn networks_with_256_channels_are_as_the_processor_computes_them() {
             let apart = found.largest_difference(&expected);
             println!("1x256 {path} {storage:?} {apart:.1e}");
             assert!(apart < tolerance(storage), "{path} {storage:?}: {apart}");
+            let mut checked = network(Arc::clone(&CHECKED), &weights, storage, path);
+            let checked = evaluate(&mut checked, &batch);
+            assert_same(&checked, &found, storage, &path.to_string());
         }
+    }
+}
+
+/// Each block rounds the stream, and the differences add up: they are compared with the largest logit.
+#[test]
+fn a_deep_network_in_16_bits_is_as_the_processor_computes_it() {
+    storages();
+    let spec = NetworkSpec::from_shape("10x128").unwrap();
+    let mut weights = busy_weights(&spec, 3);
+    // A block adds little to the stream, as in trained networks.
+    for layout in tensors(&spec) {
+        if layout.role == Role::ResidualScale {
+            let scale = weights.get_mut(&layout.name).unwrap();
+            scale.iter_mut().for_each(|number| *number *= 0.3);
+        }
+    }
+    let batch = batch_for(&spec, 3, 1);
+    let mut expected = expected(&weights, &batch);
+    let logits = expected.logits.iter();
+    let largest = logits.fold(1.0, |most: f32, logit| most.max(logit.abs()));
+    let scale = |answer: &mut Evaluations| answer.logits.iter_mut().for_each(|one| *one /= largest);
+    scale(&mut expected);
+    for path in [FUSED, LAYERED] {
+        let mut found = evaluate(&mut network(gpu(), &weights, Storage::F16, path), &batch);
+        scale(&mut found);
+        let apart = found.largest_difference(&expected);
+        println!("10x128 {path} {apart:.1e} of {largest:.1}");
+        assert!(apart < tolerance(Storage::F16), "{path}: {apart}");
     }
 }
 

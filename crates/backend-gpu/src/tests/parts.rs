@@ -22,16 +22,11 @@ fn a_batch_is_what_its_positions_are_alone_however_large_it_is() {
         let mut evaluator = network(gpu(), &weights, storage, FUSED);
         let mut bounded = network_within(Duration::MAX, &weights, storage);
         for positions in [300, 1, 2, 3, 64, 65, 129, 300] {
-            let mut batch = Batch::new(spec.input, spec.policy.encoding);
-            (0..positions).for_each(|index| batch.push_from(&all, index));
+            let (batch, expected) = first(positions, &all, &expected);
             // Its batches go in parts.
             bounded.network().bound.set_by_arrays(77);
             for evaluator in [&mut evaluator, &mut bounded] {
-                let found = evaluate(evaluator, &batch);
-                let mut expected = expected.clone();
-                expected.logits.truncate(batch.moves().len());
-                expected.values.truncate(positions);
-                let apart = found.largest_difference(&expected);
+                let apart = evaluate(evaluator, &batch).largest_difference(&expected);
                 assert!(apart < tolerance(storage), "{positions}: {apart}");
             }
         }
