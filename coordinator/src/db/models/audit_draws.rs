@@ -245,24 +245,54 @@ pub(crate) async fn is_auditor_named(conn: &mut AnyConnection) -> Result<bool> {
     Ok(tokens > 0)
 }
 
+/// Two auditors of the operator's that were heard since a time. The index `tokens_of_auditors` leads to them.
+const AUDITORS_AT_WORK: &str = concat!(
+    "SELECT DISTINCT t.user_id FROM tokens t WHERE ",
+    is_audit_token!("t"),
+    " AND EXISTS (SELECT 1 FROM users u WHERE u.id = t.user_id AND u.blocked = 0)
+     AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = t.user_id AND w.last_seen >= $1)
+     LIMIT 2",
+);
+
+/// Auditors of the operator's at work: at most two, which is enough to know whether there is one besides a contributor.
+pub(crate) async fn auditors_at_work(conn: &mut AnyConnection, now: Timestamp) -> Result<Vec<i64>> {
+    let auditors = sqlx::query_scalar(AUDITORS_AT_WORK)
+        .bind((now - ACTIVE).as_millisecond())
+        .fetch_all(conn)
+        .await?;
+    Ok(auditors)
+}
+
 /// Whether an auditor of the operator's is at work, other than this contributor.
 pub(crate) async fn is_auditor_at_work(
     conn: &mut AnyConnection,
     except: i64,
     now: Timestamp,
 ) -> Result<bool> {
-    let at_work: i64 = sqlx::query_scalar(concat!(
-        "SELECT count(*) FROM (SELECT 1 FROM tokens t
-           JOIN users u ON u.id = t.user_id AND u.blocked = 0
-           WHERE ",
-        is_audit_token!("t"),
-        " AND u.id <> $1
-             AND EXISTS (SELECT 1 FROM workers w WHERE w.user_id = u.id AND w.last_seen >= $2)
-           LIMIT 1) AS found",
-    ))
-    .bind(except)
-    .bind((now - ACTIVE).as_millisecond())
-    .fetch_one(conn)
-    .await?;
-    Ok(at_work > 0)
+    let auditors = auditors_at_work(conn, now).await?;
+    Ok(auditors.into_iter().any(|auditor| auditor != except))
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::{AssertSqlSafe, Connection as _};
+
+    use super::*;
+    use crate::db::sql::dialect::Dialect;
+
+    /// Thousands of contributors have tokens, and batches of jobs look for auditors.
+    #[tokio::test]
+    async fn auditors_are_found_by_their_index() {
+        sqlx::any::install_default_drivers();
+        let mut conn = AnyConnection::connect("sqlite::memory:").await.unwrap();
+        Dialect::Sqlite.schema().run(&mut conn).await.unwrap();
+        let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {AUDITORS_AT_WORK}"));
+        let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(plan)
+            .bind(0_i64)
+            .fetch_all(&mut conn)
+            .await
+            .unwrap();
+        let (.., first) = &steps[0];
+        assert!(first.contains("INDEX tokens_of_auditors"), "{steps:?}");
+    }
 }

@@ -88,7 +88,7 @@ macro_rules! quarantined {
     };
 }
 
-/// Whether a token makes its user an auditor of the operator's.
+/// Whether a token makes its user an auditor of the operator's: the condition of the index `tokens_of_auditors`.
 macro_rules! is_audit_token {
     ($tokens:literal) => {
         concat!(

@@ -26,8 +26,10 @@ pub(crate) struct LeaseBatch {
     open_leases: OpenLeases,
     quarantined: HashSet<i64>,
     past_probation: HashSet<i64>,
-    /// Whether somebody is at work who audits newcomers.
-    audited: HashMap<i64, bool>,
+    /// Auditors of the operator's at work, at most two, once they were looked for.
+    auditors: Option<Vec<i64>>,
+    /// Whether enough proven contributors are at work.
+    proven: HashMap<i64, bool>,
     runs: HashMap<Option<RunName>, Arc<[Run]>>,
     stats: HashMap<i64, SchedulingStats>,
     /// What was best before the best network.
@@ -52,7 +54,8 @@ impl LeaseBatch {
             open_leases: OpenLeases::by(conn, asked).await?,
             quarantined: quarantine::list_quarantined(conn, &users).await?,
             past_probation: newcomers::past_probation(conn, &users).await?,
-            audited: HashMap::new(),
+            auditors: None,
+            proven: HashMap::new(),
             runs: HashMap::new(),
             stats: HashMap::new(),
             formers: HashMap::new(),
@@ -87,12 +90,15 @@ impl LeaseBatch {
         if request.auditor == Auditor::Trusted || self.past_probation.contains(&request.user.0) {
             return Ok(false);
         }
-        let (user, now) = (request.user.0, asked.now);
-        let find = async {
-            Ok(audit_draws::is_auditor_at_work(conn, user, now).await?
-                || newcomers::are_enough_proven(conn, run, now.as_millisecond()).await?)
-        };
-        cached(&mut self.audited, run, find).await
+        if self.auditors.is_none() {
+            self.auditors = Some(audit_draws::auditors_at_work(conn, asked.now).await?);
+        }
+        let mut auditors = self.auditors.iter().flatten();
+        if auditors.any(|auditor| *auditor != request.user.0) {
+            return Ok(true);
+        }
+        let find = newcomers::are_enough_proven(conn, run, asked.milliseconds());
+        cached(&mut self.proven, run, find).await
     }
 
     /// The run of this name, if there is one, or all that are open, the newest first.

@@ -66,6 +66,9 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
         DROP INDEX audits_failed_of_user;
         DROP INDEX matches_newest;
         DROP INDEX matches_of_purpose;
+        DROP INDEX tokens_of_auditors;
+        DROP INDEX matches_of_candidate;
+        DROP INDEX matches_of_opponent;
         ALTER TABLE games DROP COLUMN eco;
         ALTER TABLE games DROP COLUMN opening;
         DELETE FROM _sqlx_migrations WHERE version > 100";

@@ -77,17 +77,18 @@ suite! {
         only_so_many_candidates_wait,
     }
     rollout: {
-        a_large_fleet_is_told_of_a_new_best_by_and_by,
-        a_small_fleet_is_told_of_a_new_best_at_once,
+        a_large_fleet_gets_a_new_best_gradually,
+        a_small_fleet_gets_a_new_best_at_once,
         matches_name_a_new_best_at_once,
         a_demoted_best_stops_at_once,
-        a_new_best_begins_with_puzzles_whoever_is_told_first,
+        a_new_best_begins_with_puzzles_whichever_worker_gets_it_first,
     }
     together: {
         chunks_at_once_count_once_each,
         a_refused_chunk_takes_no_other_with_it,
         a_late_game_breaks_no_batch,
         a_quota_holds_for_those_who_ask_at_once,
+        newcomers_get_small_jobs_whoever_asks_with_them,
     }
 }
 

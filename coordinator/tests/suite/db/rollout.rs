@@ -95,7 +95,7 @@ fn only_network(job: &Job) -> ContentHash {
     *network
 }
 
-pub(super) async fn a_large_fleet_is_told_of_a_new_best_by_and_by(db: SharedDatabase) {
+pub(super) async fn a_large_fleet_gets_a_new_best_gradually(db: SharedDatabase) {
     let ann = promoted(&db, 0.0, &[0]).await;
     // Nothing was best before the first.
     let told = given(&db, ann, FLEET, 0, 0).await;
@@ -111,7 +111,7 @@ pub(super) async fn a_large_fleet_is_told_of_a_new_best_by_and_by(db: SharedData
     }
 }
 
-pub(super) async fn a_small_fleet_is_told_of_a_new_best_at_once(db: SharedDatabase) {
+pub(super) async fn a_small_fleet_gets_a_new_best_at_once(db: SharedDatabase) {
     let ann = promoted(&db, 0.0, &[0, 3_600]).await;
     let told = given(&db, ann, 99, 1, 3_600).await;
     assert_eq!(told.len(), ASKING as usize);
@@ -159,7 +159,9 @@ pub(super) async fn a_demoted_best_stops_at_once(db: SharedDatabase) {
     }
 }
 
-pub(super) async fn a_new_best_begins_with_puzzles_whoever_is_told_first(db: SharedDatabase) {
+pub(super) async fn a_new_best_begins_with_puzzles_whichever_worker_gets_it_first(
+    db: SharedDatabase,
+) {
     let ann = promoted(&db, 0.05, &[0]).await;
     let set = PuzzleSetDraft {
         run: name("a"),

@@ -8,16 +8,18 @@ use rookery_common::chess::{GameResult, Termination};
 use rookery_common::chunk::Side;
 use rookery_common::ids::{ContentHash, JobId, Seed, UserId};
 use rookery_common::protocol::jobs::{Job, Work};
+use rookery_common::protocol::people::Scope;
 use rookery_coordinator::db::{
     ChunkAccepted, ChunkDraft, DbError, GameFact, GameFactDetail, GameRefusal, LeaseQuotas,
-    SharedDatabase,
+    SharedDatabase, TokenDraft,
 };
+use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::verdict::Auditor;
 use uuid::Uuid;
 
 use super::{chances, name, network, request, run, user};
 use crate::support::app::params;
-use crate::support::noon;
+use crate::support::{by, noon};
 
 /// Plies of every game here.
 const PLIES: u32 = 7;
@@ -249,4 +251,27 @@ pub(super) async fn a_quota_holds_for_those_who_ask_at_once(db: SharedDatabase) 
     for id in jobs {
         assert_eq!(db.leased_job(id).await.unwrap().seed, Seed(u64::MAX));
     }
+}
+
+/// An auditor does not audit its own games, but those of others who ask at the same time.
+pub(super) async fn newcomers_get_small_jobs_whoever_asks_with_them(db: SharedDatabase) {
+    let users = contributors(&db, 2).await;
+    let (ann, bob) = (users[0], users[1]);
+    let token = TokenDraft {
+        hash: Token::generate().unwrap().hash(),
+        scopes: vec![Scope::Audit],
+        machine: "m".to_owned(),
+    };
+    db.add_token("user0", token, by("operator")).await.unwrap();
+    lease(&db, ann, 0).await;
+    let games = async |user: UserId, job: u128| {
+        let mut asked = request(user, chances(job, 0.9));
+        asked.request.concurrent_games = 1_000;
+        let job = db.lease(asked, noon()).await.unwrap().unwrap();
+        job.work.games()
+    };
+    let (of_ann, of_bob) = tokio::join!(games(ann, 1), games(bob, 2));
+    let usual = params().scheduling.selfplay_games;
+    assert!(of_ann > usual, "{of_ann}");
+    assert_eq!(of_bob, usual);
 }
