@@ -166,15 +166,9 @@ fn line(alert: &Alert, site: Option<&SiteUrl>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use axum::http::StatusCode;
-    use serde_json::Value;
-    use tokio::sync::{Semaphore, mpsc};
-
     use super::*;
     use crate::alerts::Alerts;
-    use crate::background::webhook::tests::served;
+    use crate::background::webhook::tests::hanging;
 
     fn problem(subject: &str, problem: &str) -> Problems {
         Problems::from([(subject.to_owned(), problem.to_owned())])
@@ -212,18 +206,7 @@ mod tests {
     /// What comes while the webhook is called is posted together, each alert's beginning and end once.
     #[tokio::test]
     async fn alerts_are_posted_when_they_begin_and_when_they_are_over() {
-        let (sent, mut got) = mpsc::unbounded_channel::<Value>();
-        let gate = Arc::new(Semaphore::new(0));
-        let held = Arc::clone(&gate);
-        let webhook = served(move |body| {
-            let held = Arc::clone(&held);
-            sent.send(body).unwrap();
-            async move {
-                held.acquire().await.unwrap().forget();
-                StatusCode::NO_CONTENT
-            }
-        })
-        .await;
+        let (webhook, mut got, permits) = hanging().await;
         let alerts = Alerts::default();
         alerts.set(
             AlertKind::Dependency,
@@ -243,7 +226,7 @@ mod tests {
                 problem("database", "The database only reads"),
             );
         }
-        gate.add_permits(2);
+        permits.add_permits(2);
         let second = got.recv().await.unwrap();
         let text = "Resolved: The store cannot be used: full.\nAlert: The database only reads.";
         assert_eq!(second["content"], text);

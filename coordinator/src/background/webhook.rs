@@ -205,10 +205,8 @@ pub(super) mod tests {
     use super::*;
     use crate::events::EventBus;
 
-    /// A webhook whose server treats what is posted as it is told, until the test's runtime ends.
-    pub(in crate::background) async fn served<F>(
-        answer: impl Fn(Value) -> F + Clone + Send + Sync + 'static,
-    ) -> Webhook
+    /// A webhook whose server answers each post by a function, until the test's runtime ends.
+    async fn served<F>(answer: impl Fn(Value) -> F + Clone + Send + Sync + 'static) -> Webhook
     where
         F: Future<Output = StatusCode> + Send,
     {
@@ -218,6 +216,24 @@ pub(super) mod tests {
         let router = axum::Router::new().route("/hook", post(handler));
         tokio::spawn(async move { axum::serve(listener, router).await });
         Webhook::read(&format!("http://{address}/hook")).unwrap()
+    }
+
+    /// A webhook that hangs with each message until its semaphore has a permit, and the messages.
+    pub(in crate::background) async fn hanging()
+    -> (Webhook, mpsc::UnboundedReceiver<Value>, Arc<Semaphore>) {
+        let (sent, got) = mpsc::unbounded_channel();
+        let permits = Arc::new(Semaphore::new(0));
+        let held = Arc::clone(&permits);
+        let webhook = served(move |body| {
+            let held = Arc::clone(&held);
+            sent.send(body).unwrap();
+            async move {
+                held.acquire().await.unwrap().forget();
+                StatusCode::NO_CONTENT
+            }
+        })
+        .await;
+        (webhook, got, permits)
     }
 
     fn promotion() -> Event {
@@ -233,7 +249,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn promotions_are_told_with_a_link_and_chunks_are_not() {
+    fn a_promotion_has_a_message_with_a_link_and_ratings_have_none() {
         let site = SiteUrl::read("https://chess.example.org").unwrap();
         assert_eq!(
             message(&promotion(), Some(&site)).unwrap(),
@@ -258,7 +274,7 @@ pub(super) mod tests {
     }
 
     #[tokio::test]
-    async fn what_fails_is_told_again() {
+    async fn a_message_that_fails_is_posted_again() {
         let (sent, mut got) = mpsc::unbounded_channel::<Value>();
         let calls = Arc::new(AtomicU32::new(0));
         let mut webhook = served(move |body| {
@@ -285,19 +301,8 @@ pub(super) mod tests {
 
     /// While the webhook hangs, more happens than the bus keeps.
     #[tokio::test]
-    async fn what_happens_while_the_webhook_hangs_is_told_later() {
-        let (sent, mut got) = mpsc::unbounded_channel::<Value>();
-        let gate = Arc::new(Semaphore::new(0));
-        let held = Arc::clone(&gate);
-        let webhook = served(move |body| {
-            let held = Arc::clone(&held);
-            sent.send(body).unwrap();
-            async move {
-                held.acquire().await.unwrap().forget();
-                StatusCode::NO_CONTENT
-            }
-        })
-        .await;
+    async fn a_webhook_that_hangs_gets_later_events_afterwards() {
+        let (webhook, mut got, permits) = hanging().await;
         let (bus, stopping) = (EventBus::default(), CancellationToken::new());
         let (own, stop) = (bus.subscribe_own(), stopping.clone());
         let telling = tokio::spawn(async move { tell_all(own, None, &stop, &webhook).await });
@@ -309,7 +314,7 @@ pub(super) mod tests {
             bus.publish(Event::Ratings { run });
             tokio::task::yield_now().await;
         }
-        gate.add_permits(2);
+        permits.add_permits(2);
         assert_eq!(got.recv().await.unwrap()["event"]["number"], 2);
         stopping.cancel();
         telling.await.unwrap();
