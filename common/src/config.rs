@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line_and_without_its_text() {
+    fn errors_name_the_line_and_do_not_quote_it() {
         for (text, line) in [
             ("token = rk_secret", "line 1: "),
             ("a = \"1\"\ntoken = \"rk_secret\n", "line 2: "),

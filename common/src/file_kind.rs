@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_are_told_by_how_files_begin() {
+    fn a_files_first_bytes_tell_its_kind() {
         let problem = br#"{"title":"Not found","status":404,"detail":"there is no run nosuch","code":"not-found"}"#;
         let tar = [&[b'a'; 257][..], b"ustar\x0000"].concat();
         let lc0 = b"\x0d\xc0\x01\0\0\x12".as_slice();

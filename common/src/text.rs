@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_mislead_whoever_reads_them_are_told_apart() {
+    fn texts_that_mislead_readers_are_not_plain() {
         for plain in ["", "loss", "rookery-trainer 0.1.0", "Übung №1", "עברית"] {
             assert!(is_plain(plain, 21), "{plain:?}");
         }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_show_nothing_are_told_apart() {
+    fn texts_that_show_nothing_are_blank() {
         for blank in [
             "",
             " ",

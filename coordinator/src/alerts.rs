@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_subscribes_late_is_told_what_is_firing() {
+    fn a_late_subscriber_gets_alerts_that_are_firing() {
         let alerts = Alerts::default();
         alerts.set(AlertKind::Dependency, down(&["store"]));
         let (firing, _) = alerts.subscribe();

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_that_come_too_soon_are_not_told() {
+    fn updates_are_announced_once_a_second() {
         let boards = LiveBoards::default();
         let start: Timestamp = "2030-01-01T00:00:00Z".parse().unwrap();
         let flood = (0..500).map(|n| start + SignedDuration::from_millis(10 * n));

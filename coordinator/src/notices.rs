@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quarantine_is_told_with_reason_time_and_contact() {
+    fn a_notice_of_a_quarantine_has_reason_time_and_contact() {
         let restrictions = Restrictions {
             quarantine: Some(QuarantineInfo {
                 reason: "the audits of rig failed".to_owned(),

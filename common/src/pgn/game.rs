@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn one_game_is_not_told_as_several() {
+    fn one_skipped_game_is_singular() {
         assert_eq!(Skipped::NoMoves.line(1), "passed over: 1 game: no moves");
         assert_eq!(Skipped::NoMoves.line(2), "passed over: 2 games: no moves");
     }

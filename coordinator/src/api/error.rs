@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_sent_away_is_told_when_to_come_again_and_not_all_the_same() {
+    fn waits_before_retries_are_spread_and_bounded() {
         let soon = waits(20);
         assert!(soon.iter().all(|wait| (20..=30).contains(wait)), "{soon:?}");
         assert!(soon.len() > 3, "{soon:?}");

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_differs_is_told() {
+    fn only_fields_that_differ_are_listed() {
         let before =
             json!({"status": "open", "params": {"a": {"visits": 100, "c": 1.5}, "list": [1]}});
         let after = json!({"status": "open", "params": {"a": {"visits": 200, "c": 1.5}, "list": [1, 2]},

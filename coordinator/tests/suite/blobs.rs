@@ -40,7 +40,7 @@ async fn blobs_come_back_whole_and_in_parts() {
 }
 
 #[tokio::test]
-async fn a_missing_blob_is_told_from_a_broken_store() {
+async fn a_missing_blob_is_another_error_than_a_broken_store() {
     let files = Files::new().await;
     let store = files.open();
     let hash = ContentHash::of(b"never written");

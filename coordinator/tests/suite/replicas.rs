@@ -120,7 +120,7 @@ async fn no_pair_is_handed_out_twice_and_no_promotion_decided_twice() {
 }
 
 #[tokio::test]
-async fn what_happens_at_one_is_told_at_the_other_once() {
+async fn listeners_of_one_replica_get_events_of_the_other_once() {
     let (_s3, apps) = two().await;
     let relays = apps
         .each_ref()

@@ -176,7 +176,7 @@ fn nonsense_is_refused_by_name() {
 }
 
 #[test]
-fn rules_are_told_apart_by_kind() {
+fn a_rules_json_names_its_kind() {
     let fixed = r#"{"kind": "fixed", "games": 400, "threshold": 0.55}"#;
     let rule: GateRule = serde_json::from_str(fixed).unwrap();
     assert_eq!(

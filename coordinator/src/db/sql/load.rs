@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn who_would_wait_long_is_told_how_long() {
+    fn a_request_that_would_wait_long_is_refused_with_its_wait() {
         let load = Arc::new(Load::default());
         // Ten a second.
         load.measured(100, seconds(10));

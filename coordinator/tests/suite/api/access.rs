@@ -190,7 +190,7 @@ async fn every_scope_opens_only_its_own_doors() {
 }
 
 #[tokio::test]
-async fn old_workers_are_told_to_update_and_nonsense_is_named() {
+async fn an_old_worker_learns_that_it_must_update_and_errors_name_bad_fields() {
     let app = TestApp::new().await;
     let ask = async |body: &str| {
         problem(

@@ -24,7 +24,7 @@ async fn beat(app: &TestApp, job: &Job, moves: &str) -> axum::response::Response
 }
 
 #[tokio::test]
-async fn a_shared_game_stands_on_the_runs_page_and_its_moves_are_told() {
+async fn a_shared_game_is_on_the_runs_page_and_listeners_get_its_moves() {
     let app = started().await;
     let request = Request::get("/api/v1/events").body(Body::empty()).unwrap();
     let mut stream = app.send(request).await.into_body().into_data_stream();
@@ -51,7 +51,7 @@ async fn a_shared_game_stands_on_the_runs_page_and_its_moves_are_told() {
 
 /// Each goes to everybody who listens: a contributor's flood would become a flood for all of them.
 #[tokio::test]
-async fn a_flood_of_boards_is_not_told_on() {
+async fn listeners_get_few_of_a_flood_of_boards() {
     let app = started().await;
     let job = app.lease(&app.alice).await;
     let mut events = app.app.events.subscribe();

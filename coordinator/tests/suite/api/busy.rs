@@ -32,7 +32,7 @@ async fn games_are_shown_while_all_cores_verify() {
 }
 
 #[tokio::test]
-async fn what_a_client_has_sent_before_it_hangs_up_is_taken_and_told() {
+async fn a_chunk_counts_and_is_announced_although_its_client_hung_up() {
     let app = started().await;
     let job = app.lease(&app.alice).await;
     let bytes = chunk(&job, &[selfplay(&job, 0, 2)]);

@@ -205,7 +205,7 @@ async fn a_game_counts_once_by_index_and_by_content() {
 }
 
 #[tokio::test]
-async fn a_body_that_was_changed_on_the_way_is_told_from_a_bad_chunk() {
+async fn a_body_that_changed_on_the_way_is_a_hash_mismatch() {
     let (app, job) = training().await;
     let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
     let path = format!("/chunks/{}", ContentHash::of(b"something else"));

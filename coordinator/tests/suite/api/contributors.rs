@@ -28,7 +28,7 @@ async fn contributors_get_credit() {
 }
 
 #[tokio::test]
-async fn credit_is_told_of_recent_time() {
+async fn contributors_are_listed_with_the_credit_of_a_span() {
     let app = started().await;
     app.clock.advance_seconds(25 * 3600);
     selfplays(&app, &app.bob, &[2, 3]).await;
@@ -78,7 +78,7 @@ async fn credit_is_told_of_recent_time() {
 }
 
 #[tokio::test]
-async fn a_contributor_is_told_of_alone() {
+async fn a_contributor_is_shown_with_spans_days_and_workers() {
     let app = started().await;
     let positions = |person: &ContributorDetail| -> Vec<(Span, u64)> {
         let credit = person.credit.iter();

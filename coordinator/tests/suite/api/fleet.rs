@@ -24,7 +24,7 @@ async fn leases(app: &TestApp, worker: u32) -> Job {
 }
 
 #[tokio::test]
-async fn games_of_the_network_before_are_taken_while_a_fleet_is_told_of_a_new_one() {
+async fn games_of_the_previous_network_count_while_a_new_one_rolls_out() {
     let app = TestApp::of_run(1, |run| run.gate = GateRule::None).await;
     for worker in 0..WORKERS {
         leases(&app, worker).await;

@@ -37,7 +37,7 @@ async fn beat(app: &TestApp, token: &str, job: &Job) -> HeartbeatReply {
 }
 
 #[tokio::test]
-async fn a_contributor_in_quarantine_is_told_with_every_answer() {
+async fn a_contributor_in_quarantine_learns_of_it_with_every_answer() {
     let app = reachable().await;
     let before = app.lease(&app.alice).await;
     assert!(before.notices.is_empty(), "{:?}", before.notices);
@@ -123,7 +123,7 @@ async fn a_blocked_worker_gets_no_jobs_and_its_contributors_others_do() {
 }
 
 #[tokio::test]
-async fn machines_that_share_a_name_are_told_apart_by_their_owner() {
+async fn a_contributor_learns_that_two_machines_share_a_worker_name() {
     let app = reachable().await;
     let second = app.call(
         Method::POST,

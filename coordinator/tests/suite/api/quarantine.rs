@@ -188,7 +188,7 @@ async fn orders_need_an_operator_a_reason_and_someone_to_hold() {
 }
 
 #[tokio::test]
-async fn names_and_reasons_that_no_database_can_keep_are_told_apart() {
+async fn names_and_reasons_that_no_database_can_keep_are_refused() {
     let app = TestApp::new().await;
     let order = async |path: &str, reason: &str| {
         let order = json!({"quarantined": true, "reason": reason}).to_string();

@@ -22,7 +22,7 @@ async fn notices(app: &TestApp, version: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_old_worker_is_told_until_the_date_and_refused_from_then_on() {
+async fn an_old_worker_gets_notices_until_the_cut_off_and_then_a_refusal() {
     let app = TestApp::new().await;
     app.submit(0).await;
     assert!(notices(&app, "0.1.0").await.is_empty());

@@ -38,7 +38,7 @@ fn refusal(answer: &str) -> (Problem, u64) {
 }
 
 #[tokio::test]
-async fn an_address_that_asks_too_much_is_told_when_to_come_again() {
+async fn an_address_above_its_rate_limit_learns_when_to_retry() {
     // A burst of two requests, then one in ten seconds.
     let limits = LimitArgs {
         address_rate: Some(0.1),
@@ -164,7 +164,7 @@ async fn a_contributor_is_limited_whatever_the_address() {
 }
 
 #[tokio::test]
-async fn who_holds_too_many_leases_is_told_so() {
+async fn a_worker_with_too_many_leases_learns_when_to_retry() {
     let limits = LimitArgs {
         worker_leases: Some(1),
         ..LimitArgs::default()
