@@ -12,29 +12,29 @@ use crate::chunk::{GameStart, Side};
 use crate::ids::{ContentHash, Seed};
 use crate::params::{MatchParams, ParamsError, PuzzleParams, SearchParams, SelfPlayParams};
 
-/// By which rules the games of an audit were played.
+/// The networks and parameters with which the games of an audit were played.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum AuditedRules {
     /// Self-play.
     SelfPlay {
-        /// The network.
+        /// The SHA-256 of the network's file.
         network: ContentHash,
         /// How the games were played.
         params: SelfPlayParams,
     },
     /// Puzzles.
     Puzzles {
-        /// The network.
+        /// The SHA-256 of the network's file.
         network: ContentHash,
         /// How the games were played.
         params: PuzzleParams,
     },
     /// A match.
     Match {
-        /// The match's first network.
+        /// The SHA-256 of the candidate's file.
         candidate: ContentHash,
-        /// Its opponent.
+        /// The SHA-256 of the opponent's file.
         opponent: ContentHash,
         /// How the games were played.
         params: MatchParams,
@@ -111,18 +111,18 @@ impl AuditedRules {
 pub struct AuditTask {
     /// The game's own seed.
     pub seed: Seed,
-    /// The game up to the first of these searches.
+    /// The game's start, and its moves before the first of these searches.
     pub start: Opening,
-    /// How many of the start's moves were searched when the game was played: what a ply draws
-    /// from the seed depends on its number.
+    /// How many of the start's moves were searched when the game was played. It is the number of the first ply, from 0,
+    /// by which random numbers are drawn from the seed.
     pub first_ply: u32,
-    /// How many of the start's last moves were drawn from the bare policy before the first search: they are
-    /// drawn again. 0 where the first of these searches is not the game's.
+    /// How many of the start's last moves were drawn from the network's policy without a search; the auditor draws them
+    /// again. 0 unless the first of these searches is the game's first.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drawn: u32,
     /// The moves that were played after the searches, in UCI: one search for each.
     pub moves: Vec<String>,
-    /// Of a match game: the candidate's side.
+    /// The candidate's side, if it is a game of a match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Side>,
 }

@@ -26,7 +26,7 @@ pub struct SharedBoard {
     pub fen: String,
     /// The moves in UCI, with spaces between them; at most 16.
     pub moves: String,
-    /// What the last search expects for White, in percent: -100 to 100.
+    /// The last search's expected result for White, in percent: 100 is a win, -100 a loss.
     pub value: i8,
 }
 
@@ -111,17 +111,17 @@ pub struct LiveBoard {
     pub run: RunName,
     /// The job.
     pub job: JobId,
-    /// Which game of the job this is.
+    /// Which game of the job this is, from 0.
     pub game: u32,
-    /// Who plays it.
+    /// The contributor's name.
     pub contributor: String,
-    /// White's network.
+    /// The number of White's network.
     pub white: NetworkNumber,
-    /// Black's network.
+    /// The number of Black's network.
     pub black: NetworkNumber,
     /// The newest positions, oldest first.
     pub positions: Vec<LivePosition>,
-    /// What the last search expects for White, in percent: -100 to 100.
+    /// The last search's expected result for White, in percent: 100 is a win, -100 a loss.
     pub value: i8,
 }
 
@@ -130,7 +130,7 @@ pub struct LiveBoard {
 pub struct LivePosition {
     /// The position as FEN.
     pub fen: String,
-    /// The squares from and to which the last move went.
+    /// The squares from which and to which the last move went, for example `["e2", "e4"]`; absent before the first move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<[String; 2]>,
 }

@@ -18,9 +18,9 @@ pub enum Event {
     Chunk {
         /// The run.
         run: RunName,
-        /// What it was played for.
+        /// The kind of its job.
         work: WorkKind,
-        /// Who played.
+        /// The contributor's name.
         contributor: String,
         /// Its games.
         games: u32,
@@ -36,15 +36,15 @@ pub enum Event {
         /// Its file's SHA-256.
         hash: ContentHash,
     },
-    /// A match's tally moved or the match was decided.
+    /// A match's tally changed, or the match was decided.
     Match {
         /// The run.
         run: RunName,
-        /// The match.
+        /// The match's number.
         id: MatchId,
-        /// Where it stands.
+        /// Whether it is open or how it was decided.
         status: MatchStatus,
-        /// Its tally.
+        /// Wins, draws, losses and pairs, as the candidate sees them.
         tally: Tally,
         /// The log-likelihood ratio, if the rule is a sequential test.
         llr: Option<f64>,
@@ -58,7 +58,7 @@ pub enum Event {
         /// Its file's SHA-256.
         hash: ContentHash,
     },
-    /// An earlier network is best again, as the ratings make it likely that it is stronger.
+    /// An earlier network is best again: the ratings say that it is probably stronger.
     Rollback {
         /// The run.
         run: RunName,
@@ -72,9 +72,9 @@ pub enum Event {
         /// The run.
         run: RunName,
     },
-    /// A game that is being played went on.
+    /// A live game has new moves.
     Board(LiveBoard),
-    /// A job whose game was shown is over.
+    /// A job whose game was shown live is over.
     BoardEnded {
         /// The run.
         run: RunName,
@@ -85,12 +85,12 @@ pub enum Event {
     Metrics {
         /// The run.
         run: RunName,
-        /// The last step.
+        /// The last optimiser step of the report.
         step: u64,
     },
-    /// Events were lost on the way: what is shown is to be asked for again.
+    /// Events were lost on the way: a client loads what it shows anew.
     Missed {
-        /// How many, if that is known.
+        /// The number of lost events, if it is known.
         events: Option<u64>,
     },
 }

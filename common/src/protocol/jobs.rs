@@ -46,26 +46,26 @@ names! {
 pub struct JobRequest {
     /// The protocol version that the worker speaks.
     pub protocol: u32,
-    /// The worker's program version, for example `0.1.0`.
+    /// The worker's program version, for example `0.1.0`, at most 64 characters.
     pub version: String,
     /// The worker's name, chosen by the contributor, at most 64 characters.
     pub worker: String,
-    /// Where it computes.
+    /// The device and the precision with which it computes.
     pub backend: Backend,
-    /// The run to work for; any open one if it is not given.
+    /// The run to work for; any open one if it is absent.
     #[serde(default)]
     pub run: Option<RunName>,
-    /// Games that it plays at once; job sizes are chosen to fit.
+    /// Games that it plays at once; 0 if it does not say. Jobs are sized by it, within the run's limits.
     #[serde(default)]
     pub concurrent_games: u32,
-    /// Evaluations a second that it measured; 0 if it does not know yet.
+    /// Positions that its networks evaluate in a second, as it measured; 0 if it does not know yet. Jobs are sized by it.
     #[serde(default)]
     pub evals_per_second: f32,
-    /// Whether it plays the programs that a run may have as anchors, and not only networks; one that
-    /// does not say so gets neither matches against them nor audits of these.
+    /// Whether it plays the built-in programs that a run may have as anchors. A worker without it gets neither matches
+    /// against them nor audits of such matches.
     #[serde(default)]
     pub programs: bool,
-    /// Whether its searches know the parameter `solver`; one that does not say so gets no job with it.
+    /// Whether its searches support the parameter `solver`. A worker without it gets no job of a run that uses it.
     #[serde(default)]
     pub solver: bool,
 }
@@ -77,20 +77,20 @@ pub struct Job {
     pub id: JobId,
     /// The run.
     pub run: RunName,
-    /// Seconds for which the lease lasts without a heartbeat.
+    /// How long the lease lasts after the last heartbeat, in seconds.
     pub lease_seconds: u32,
-    /// Seconds between heartbeats that the coordinator would like.
+    /// How long to wait between two heartbeats, in seconds.
     pub heartbeat_seconds: u32,
     /// The seed from which every game's seed follows (`Seed::of_game`).
     pub seed: Seed,
     /// What to play.
     pub work: Work,
-    /// The networks that the work names.
+    /// The networks that the work needs; of a match, the candidate first.
     pub networks: Vec<NetworkRef>,
-    /// The key that signs the run's networks, if it has one.
+    /// The public key of the run's signatures, if its networks are signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_key: Option<RunKey>,
-    /// Sentences for the contributor, for example that an update will be needed by a date.
+    /// Sentences that the worker shows the contributor, for example that an update will be needed by a date.
     #[serde(default)]
     pub notices: Vec<String>,
 }
@@ -115,12 +115,11 @@ pub struct NetworkRef {
 pub enum Work {
     /// Games 0 to `games` - 1 of one network with itself.
     SelfPlay {
-        /// The network.
+        /// The SHA-256 of the network's file.
         network: ContentHash,
-        /// How many games.
+        /// The number of games.
         games: u32,
-        /// Where the first games begin: game `i` at opening `i`; those after them at the standard
-        /// position.
+        /// Where the first games begin: game `i` at opening `i`. Games beyond the list begin at the standard position.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         openings: Vec<Opening>,
         /// How they are played.
@@ -128,9 +127,9 @@ pub enum Work {
     },
     /// One game from each puzzle; game `i` begins at puzzle `i`.
     Puzzles {
-        /// The network.
+        /// The SHA-256 of the network's file.
         network: ContentHash,
-        /// The puzzles.
+        /// The puzzles, one for each game.
         puzzles: Vec<Puzzle>,
         /// How games are played.
         params: PuzzleParams,
@@ -138,22 +137,22 @@ pub enum Work {
     /// Two games from each opening: of pair `i`, the candidate is White in game `2i` and Black in
     /// game `2i + 1`.
     Match {
-        /// The match.
+        /// The match's number.
         match_id: MatchId,
-        /// The match's first network, whose result is counted.
+        /// The SHA-256 of the candidate's file: the network whose wins the tally counts.
         candidate: ContentHash,
-        /// Its opponent.
+        /// The SHA-256 of the opponent's file.
         opponent: ContentHash,
-        /// The pairs.
+        /// The pairs to play.
         pairs: Vec<PairTask>,
         /// How games are played.
         params: MatchParams,
     },
     /// Searches of games that another contributor has played, made again: task `i` gives game `i`.
     Audit {
-        /// By which rules the games were played.
+        /// The networks and parameters with which the games were played.
         rules: AuditedRules,
-        /// The searches.
+        /// The searches to make again, game by game.
         tasks: Vec<AuditTask>,
     },
 }
@@ -163,14 +162,14 @@ pub enum Work {
 pub struct PairTask {
     /// The pair's number within the match.
     pub pair: u32,
-    /// From where both games begin.
+    /// Where both games begin.
     pub opening: Opening,
 }
 
 /// A line of an opening book.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Opening {
-    /// The position as FEN; none is the standard start.
+    /// The position as FEN; the standard start if it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fen: Option<String>,
     /// Moves from there, in UCI.
@@ -297,17 +296,17 @@ impl WorkKind {
     }
 }
 
-/// A worker's sign of life.
+/// A worker's heartbeat: it still plays the job.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Heartbeat {
-    /// Games of the job that are finished.
+    /// Games of the job that are finished so far.
     pub games_finished: u32,
-    /// Positions searched for the job.
+    /// Positions searched for the job so far.
     pub positions: u64,
-    /// Evaluations a second at present.
+    /// Positions that its networks evaluate in a second at present; 0 if it does not know.
     pub evals_per_second: f32,
-    /// A game of the job, if the worker's owner lets people watch.
+    /// The newest moves of one of the job's games, if the contributor lets people watch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub board: Option<SharedBoard>,
 }
@@ -315,11 +314,11 @@ pub struct Heartbeat {
 /// The coordinator's answer to a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HeartbeatReply {
-    /// Seconds for which the lease lasts from now.
+    /// How long the lease lasts from now, in seconds.
     pub lease_seconds: u32,
-    /// Whether the games still matter.
+    /// Whether to play on.
     pub instruction: Instruction,
-    /// Sentences for the contributor, for example that the games are held back, and why.
+    /// Sentences that the worker shows the contributor, for example that its games are held, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
@@ -334,16 +333,16 @@ pub enum Instruction {
     Abandon,
 }
 
-/// The acknowledgement of a chunk: it is stored durably and stands in the ledger.
+/// The acknowledgement of a chunk: it is stored durably, and in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChunkReceipt {
     /// The chunk's SHA-256.
     pub hash: ContentHash,
-    /// Its place in the ledger.
+    /// Its number in the ledger; later chunks have higher ones.
     pub sequence: i64,
-    /// Games counted.
+    /// Its games.
     pub games: u32,
-    /// Positions counted.
+    /// Its positions.
     pub positions: u32,
     /// Whether the coordinator had the chunk already; it counts once.
     pub duplicate: bool,
@@ -352,24 +351,23 @@ pub struct ChunkReceipt {
 /// One chunk in ledger order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChunkRow {
-    /// Its place in the ledger.
+    /// Its number in the ledger; later chunks have higher ones.
     pub sequence: i64,
     /// Its SHA-256.
     pub hash: ContentHash,
-    /// What it was played for.
+    /// The kind of its job.
     pub kind: WorkKind,
-    /// The network that played (of a match: the candidate).
+    /// The number of the network that played; of a match, the candidate's.
     pub network: NetworkNumber,
-    /// Its size in bytes.
+    /// Its file's size in bytes.
     pub bytes: u64,
     /// Its games.
     pub games: u32,
     /// Its positions.
     pub positions: u32,
-    /// When it was acknowledged.
+    /// When it was acknowledged, RFC 3339.
     pub accepted_at: String,
-    /// Whether it is held out of training, matches and ratings at present; `GET /holds` tells of
-    /// changes.
+    /// Whether it is held out of training, matches and ratings now; `GET /holds` lists the changes.
     #[serde(default)]
     pub held: bool,
 }
@@ -381,6 +379,6 @@ pub struct ChunkPage {
     pub chunks: Vec<ChunkRow>,
     /// The cursor for the next page (`after=`); the same as before if there was nothing.
     pub next: i64,
-    /// Whether there is more already.
+    /// Whether the ledger has more chunks after these.
     pub more: bool,
 }

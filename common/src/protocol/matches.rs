@@ -24,7 +24,7 @@ names! {
 }
 
 names! {
-    /// Where a match stands.
+    /// Whether a match is open, or how it ended.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum MatchStatus {
@@ -48,57 +48,57 @@ pub struct MatchInfo {
     pub run: RunName,
     /// Why it is played.
     pub purpose: MatchPurpose,
-    /// Where it stands.
+    /// Whether it is open, or how it ended.
     pub status: MatchStatus,
-    /// The network whose result is counted.
+    /// The number of the network whose wins and losses the tally counts.
     pub candidate: NetworkNumber,
-    /// Its opponent.
+    /// The number of the other network.
     pub opponent: NetworkNumber,
-    /// Wins, draws and losses of the candidate, and pairs.
+    /// Wins, draws and losses of the candidate, and complete pairs by their score.
     pub tally: Tally,
-    /// The rule that decides.
+    /// The rule that decides it, from the run's parameters when it was opened.
     pub rule: GateRule,
-    /// Most pairs that are played.
+    /// The most pairs that are played.
     #[serde(default)]
     pub pair_limit: u32,
-    /// Pairs that were handed out and of which not both games are in; 0 once the match has ended. In a gate match
-    /// they count against the decision, so that one whose tally or likelihood ratio is beyond a bound may be open.
+    /// Pairs that were handed out and lack a game; 0 once the match has ended. In a gate match they count against the
+    /// decision. So the match may be open although its tally or likelihood ratio is beyond a bound.
     #[serde(default)]
     pub pairs_out: u64,
-    /// Those of them whose worker was heard within the last two of the three heartbeats of a lease. The others may come
-    /// in as long as nobody else has them.
+    /// Those of `pairs_out` whose worker sent a heartbeat within two thirds of a lease's length. The others still count
+    /// if their games come before another worker gets them.
     #[serde(default)]
     pub pairs_playing: u64,
-    /// Of an open gate match: what its pairs say in their order, up to the first that is missing.
+    /// The pairs by which an open gate match is decided so far: all before the first missing one. Absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_order: Option<PairsInOrder>,
-    /// The log-likelihood ratio of the sequential test, if the rule is one.
+    /// The log-likelihood ratio of all complete pairs, if the rule is a sequential test.
     #[serde(default)]
     pub llr: Option<f64>,
-    /// The bounds at which the test rejects and promotes.
+    /// The log-likelihood ratios at which the test rejects (the first) and promotes (the second).
     #[serde(default)]
     pub llr_bounds: Option<(f64, f64)>,
-    /// The logistic Elo difference with its 95 % interval: estimate, low, high. A sequential test that
-    /// has ended stopped as soon as it could decide, so its estimate is biased away from zero.
+    /// The candidate's logistic Elo minus the opponent's, with its 95 % interval: estimate, low, high. A sequential test
+    /// stops as soon as it can decide, so the estimate of one that has ended is biased away from zero.
     #[serde(default)]
     pub elo: Option<(f64, f64, f64)>,
     /// The likelihood that the candidate is the stronger one, 0 to 1.
     #[serde(default)]
     pub los: Option<f64>,
-    /// Why the match ended.
+    /// Why the match ended; absent while it is open.
     #[serde(default)]
     pub reason: Option<String>,
-    /// When it was opened.
+    /// When it was opened, RFC 3339.
     pub opened_at: String,
-    /// When it was decided.
+    /// When it was decided, RFC 3339; absent while it is open.
     #[serde(default)]
     pub decided_at: Option<String>,
 }
 
-/// The pairs of an open gate match that count already: all from the first on, up to one that is missing.
+/// The pairs of an open gate match that count for its decision already: all before the first missing one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct PairsInOrder {
-    /// How many they are.
+    /// The number of these pairs.
     pub pairs: u64,
     /// Their log-likelihood ratio, if the rule is a sequential test.
     #[serde(default)]
@@ -136,16 +136,16 @@ pub struct GameInfo {
     pub id: GameId,
     /// Its run.
     pub run: RunName,
-    /// What it was played for.
+    /// The kind of its job.
     pub kind: WorkKind,
-    /// White's network.
+    /// The number of White's network.
     pub white: NetworkNumber,
-    /// Black's network.
+    /// The number of Black's network.
     pub black: NetworkNumber,
-    /// Its match, if it belongs to one.
+    /// The number of its match, if it belongs to one.
     #[serde(default)]
     pub match_id: Option<MatchId>,
-    /// Its puzzle, if it began at one.
+    /// The identifier of its puzzle, if it began at one.
     #[serde(default)]
     pub puzzle: Option<String>,
     /// Whether that puzzle was solved.
@@ -155,7 +155,7 @@ pub struct GameInfo {
     pub result: GameResult,
     /// Why it ended.
     pub termination: Termination,
-    /// Searched plies.
+    /// The number of searched plies: without the opening's.
     pub plies: u32,
     /// Its opening's code in the Encyclopaedia of Chess Openings, if it has one.
     #[serde(default)]
@@ -165,11 +165,11 @@ pub struct GameInfo {
     pub opening_name: Option<String>,
     /// The contributor's name.
     pub contributor: String,
-    /// The chunk that holds it.
+    /// The SHA-256 of its chunk.
     pub chunk: ContentHash,
     /// Its place in the chunk, from 0.
     pub place: u32,
-    /// When it was acknowledged.
+    /// When its chunk was acknowledged, RFC 3339.
     pub accepted_at: String,
 }
 
@@ -179,7 +179,7 @@ pub struct GameDetail {
     /// The game.
     #[serde(flatten)]
     pub info: GameInfo,
-    /// The start as FEN, none for the standard one.
+    /// The start as FEN; the standard one if it is absent.
     #[serde(default)]
     pub fen: Option<String>,
     /// Moves that were given before the first search, in UCI.
@@ -197,18 +197,18 @@ pub struct MoveDetail {
     pub san: String,
     /// The position after the move, as FEN.
     pub fen: String,
-    /// The search's value for the mover, -1 to 1.
+    /// The search's expected result for the side that moves: 1 is a win, -1 a loss.
     pub q: f32,
-    /// The search's probability of a draw.
+    /// The search's probability of a draw, 0 to 1.
     pub draw: f32,
-    /// The moves with most visits: move in UCI and its share of the visits.
+    /// The moves with most visits, at most five: the move in UCI, and its share of the visits, 0 to 1.
     pub top: Vec<(String, f32)>,
 }
 
 /// A row of the rating list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RatingRow {
-    /// The network.
+    /// The network's number.
     pub network: NetworkNumber,
     /// Its file's SHA-256.
     pub hash: ContentHash,

@@ -58,37 +58,37 @@ pub struct NetworkInfo {
     pub run: RunName,
     /// Its number in the run.
     pub number: NetworkNumber,
-    /// What operators call it, if it is an anchor.
+    /// The name that an operator gave it, if it is an anchor.
     #[serde(default)]
     pub anchor: Option<AnchorName>,
-    /// Its Elo on a scale that others know, if it is an anchor that was given one.
+    /// Its Elo on a scale that others know, if it is an anchor for which an operator set one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anchor_elo: Option<AnchorElo>,
     /// Its file's SHA-256.
     pub hash: ContentHash,
     /// Its file's size in bytes.
     pub bytes: u64,
-    /// What it is.
+    /// Its architecture, and how it was made.
     pub spec: NetworkSpec,
-    /// Where it stands.
+    /// Whether it may become best, is or was best, or was rejected.
     pub status: NetworkStatus,
-    /// The match that decided or decides.
+    /// The gate match that decides whether it becomes best; absent if it needs none.
     #[serde(default)]
     pub gate: Option<MatchId>,
-    /// Its rating, if it has played.
+    /// Its rating; absent until games tie it to the networks from which ratings are counted.
     #[serde(default)]
     pub rating: Option<Rating>,
     /// Its puzzle score, if it has played puzzles.
     #[serde(default)]
     pub puzzles: Option<PuzzleScore>,
-    /// Games that it played for training.
+    /// Games that it played for training, without those of held chunks.
     pub training_games: u64,
-    /// Training positions that the run had when it was submitted; none if nobody counted them then.
+    /// Training positions that the run had when it was submitted; absent if an old coordinator did not count them.
     #[serde(default)]
     pub positions: Option<u64>,
-    /// When it was submitted.
+    /// When it was submitted, RFC 3339.
     pub submitted_at: String,
-    /// Where its file is, relative to the coordinator.
+    /// The URL path of its file on this coordinator.
     pub file: String,
     /// The same network in the formats of other programs.
     #[serde(default)]
@@ -104,7 +104,7 @@ pub struct NetworkExport {
     pub hash: ContentHash,
     /// The file's size in bytes.
     pub bytes: u64,
-    /// Where the file is, relative to the coordinator.
+    /// The URL path of the file on this coordinator.
     pub file: String,
 }
 
@@ -170,33 +170,33 @@ names! {
     }
 }
 
-/// A rating with its uncertainty, in Elo. Anchors whose Elo is given and that have played have it
-/// without an interval, and all others are counted from them; where there is none, the run's first
-/// network is 0.
+/// A rating in Elo with its 95 % interval. An anchor with a given Elo keeps it, and its interval has no width. All other
+/// ratings are counted from such anchors; without one, the run's first network has 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Rating {
-    /// The rating.
+    /// The rating, in Elo.
     pub elo: f64,
     /// Lower end of the 95 % interval.
     pub low: f64,
     /// Upper end of the 95 % interval.
     pub high: f64,
-    /// Match games played.
+    /// Match games from which it was computed.
     pub games: u64,
 }
 
 /// How many puzzles a network solved.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct PuzzleScore {
-    /// Puzzles tried, each game counted.
+    /// Puzzle games: a puzzle that was tried twice counts twice.
     pub tried: u64,
-    /// Puzzles solved.
+    /// Puzzle games in which the puzzle was solved.
     pub solved: u64,
     /// The same by theme.
     pub themes: Vec<PuzzleGroup>,
-    /// The same by rating band of 200 points.
+    /// The same by the puzzles' rating, in bands of 200 points.
     pub ratings: Vec<PuzzleGroup>,
-    /// What they make the network's rating on the puzzles' own scale; none without rated puzzles.
+    /// The performance rating that follows from these games, on the scale of the puzzles' ratings; absent without rated
+    /// puzzles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub performance: Option<Performance>,
 }
@@ -206,9 +206,9 @@ pub struct PuzzleScore {
 pub struct PuzzleGroup {
     /// The theme, or the band as `1000-1199`.
     pub name: String,
-    /// Puzzles tried.
+    /// Puzzle games.
     pub tried: u64,
-    /// Puzzles solved.
+    /// Puzzle games in which the puzzle was solved.
     pub solved: u64,
 }
 
@@ -219,9 +219,9 @@ pub struct NetworkReceipt {
     pub hash: ContentHash,
     /// Its number in the run.
     pub number: NetworkNumber,
-    /// Where it stands now.
+    /// Whether it is a candidate now, became best, or was rejected.
     pub status: NetworkStatus,
-    /// The gate match that was opened.
+    /// The gate match that was opened; absent if it needs none, or waits for its turn.
     #[serde(default)]
     pub gate: Option<MatchId>,
     /// Whether the coordinator had the network already.

@@ -34,19 +34,19 @@ pub struct NewUser {
     /// A name for the token, usually the machine's, at most 64 characters.
     #[serde(default)]
     pub machine: String,
-    /// The code of an invitation, where the coordinator asks for one.
+    /// The code of an invitation; needed if `registration` of `GET /server` is `invitation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invitation: Option<String>,
 }
 
-/// A token, told once: only its hash is stored.
+/// A new token. It is shown once, because only its hash is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NewToken {
     /// The user's number.
     pub user: UserId,
     /// The user's name.
     pub name: String,
-    /// The token's number, by which it is revoked.
+    /// The token's number, with which it is revoked.
     #[serde(default)]
     pub id: Option<i64>,
     /// The token, to be sent as `Authorization: Bearer …`.
@@ -61,7 +61,7 @@ pub struct NewToken {
 pub struct TokenRequest {
     /// A name for the token, usually the machine's, at most 64 characters.
     pub machine: String,
-    /// What it may do: no more than the token in use, and as much if it is absent.
+    /// What it may do: a part of what the token of this request may do, or the same if it is absent.
     pub scopes: Option<Vec<Scope>>,
 }
 
@@ -76,10 +76,10 @@ pub struct TokenEntry {
     pub scopes: Vec<Scope>,
     /// When it was made, RFC 3339.
     pub created_at: String,
-    /// When it was revoked, RFC 3339.
+    /// When it was revoked, RFC 3339; absent if it is valid.
     #[serde(default)]
     pub revoked_at: Option<String>,
-    /// Whether it is the one that asks.
+    /// Whether it is the token of this request.
     pub in_use: bool,
 }
 
@@ -96,22 +96,22 @@ pub struct OperatorAct {
     pub action: String,
     /// On what, for example the user's or the run's name.
     pub subject: String,
-    /// What else is to be known.
+    /// Details, for example a reason or a token's scopes; may be empty.
     pub detail: String,
-    /// What is other than before, entry by entry.
+    /// The entries that it changed, one by one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
 }
 
-/// An entry that is other than before.
+/// An entry that was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Change {
     /// The entry, for example `params.selfplay.search.visits`.
     pub key: String,
-    /// What it was, as JSON or as the text that it is; absent if there was none.
+    /// Its value before, as JSON, a string without quotes; absent if it had none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// What it is; absent if there is none any more.
+    /// Its value since then, in the same form; absent if it has none any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
@@ -139,8 +139,8 @@ pub struct OperatorLogPage {
     pub next: Option<i64>,
 }
 
-/// Over which time credit is counted, up to now: from the beginning of the hour in which the last day
-/// began, or of the day, in UTC, in which the last week or month did.
+/// The time over which credit is counted, up to now. The last day is counted from the beginning of an hour; the last week
+/// and the last month are counted from the beginning of a day in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub enum Span {
     /// The last 24 hours.
@@ -173,17 +173,17 @@ impl Span {
     }
 }
 
-/// What somebody gave.
+/// What a contributor has played and searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Credit {
-    /// Games counted.
+    /// Games, without those of held chunks.
     pub games: u64,
-    /// Positions counted: those of the games, and those that were searched again in audits.
+    /// Positions searched: those of these games and those of audits.
     pub positions: u64,
-    /// Audits: games of others that were searched again. `games` does not hold them.
+    /// Games of others that were searched again in audits; `games` does not count them.
     #[serde(default)]
     pub audits: u64,
-    /// Positions of these audits, which `positions` holds as well.
+    /// Positions searched again in audits, which `positions` counts, too.
     #[serde(default)]
     pub audit_positions: u64,
 }
@@ -191,31 +191,30 @@ pub struct Credit {
 /// A contributor as the API and the pages show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ContributorInfo {
-    /// The name.
+    /// The contributor's name.
     pub name: String,
-    /// Games counted, of all time.
+    /// Games of all time, without those of held chunks.
     pub games: u64,
-    /// Positions counted, of all time, those of audits included.
+    /// Positions searched of all time: those of these games and those of audits.
     pub positions: u64,
-    /// Audits of all time: games of others that were searched again.
+    /// Games of others that were searched again in audits, of all time.
     #[serde(default)]
     pub audits: u64,
-    /// Positions of these audits.
+    /// Positions searched again in audits, of all time.
     #[serde(default)]
     pub audit_positions: u64,
-    /// The place among all contributors by positions in the span that was asked for, from 1; none
-    /// without a position.
+    /// The rank among all contributors by positions in the requested span, from 1; absent without a position.
     #[serde(default)]
     pub rank: Option<u64>,
-    /// What was counted in the span that was asked for, if that is not all time.
+    /// The credit of the requested span; absent if that is all time.
     #[serde(default)]
     pub recent: Option<Credit>,
-    /// Workers seen in the last ten minutes.
+    /// Workers that got a job or sent a heartbeat within ten minutes.
     pub active_workers: u32,
-    /// When something was last heard.
+    /// When one of the workers last got a job or sent a heartbeat, RFC 3339; absent if none ever did.
     #[serde(default)]
     pub last_seen: Option<String>,
-    /// When the contributor registered.
+    /// When the contributor registered, RFC 3339.
     pub joined_at: String,
 }
 
@@ -231,70 +230,70 @@ impl ContributorInfo {
     }
 }
 
-/// What somebody gave in a span of time.
+/// What a contributor has played and searched in a span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SpanCredit {
     /// The span.
     pub span: Span,
-    /// What was counted.
+    /// The credit of this span.
     pub credit: Credit,
-    /// The place among all contributors by positions, from 1; none without a position.
+    /// The rank among all contributors by positions, from 1; absent without a position.
     #[serde(default)]
     pub rank: Option<u64>,
 }
 
-/// What somebody gave on a day.
+/// What a contributor has played and searched on a day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DayCredit {
     /// The day, in UTC, for example `2026-11-23`.
     pub day: String,
-    /// What was counted.
+    /// The credit of this day.
     pub credit: Credit,
 }
 
 /// A contributor alone, as the API and the pages show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ContributorDetail {
-    /// What lists tell as well.
+    /// The contributor's row in lists.
     #[serde(flatten)]
     pub info: ContributorInfo,
-    /// What was counted in each span, the shortest first.
+    /// The credit of each span, the shortest first.
     pub credit: Vec<SpanCredit>,
-    /// What was counted on each of the last 31 days, today included, the oldest first; without
-    /// those before the contributor joined.
+    /// The credit of each of the last 31 days in UTC, today included, the oldest first; without days before the
+    /// contributor joined.
     #[serde(default)]
     pub days: Vec<DayCredit>,
-    /// Workers that were heard in the last 7 days, those last heard first, at most 100.
+    /// Workers that got a job or sent a heartbeat within 7 days, the latest first, at most 100.
     pub workers: Vec<WorkerInfo>,
 }
 
 /// A worker as the API and the pages show it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct WorkerInfo {
-    /// The contributor.
+    /// The contributor's name.
     pub contributor: String,
-    /// The worker's name.
+    /// The worker's name, chosen by the contributor.
     pub name: String,
-    /// Where it computes.
+    /// The device and the precision with which it computes, for example `cuda-f16`.
     pub backend: String,
-    /// Its version.
+    /// Its program version, for example `0.1.0`.
     pub version: String,
-    /// Evaluations a second that it last reported.
+    /// Positions that its networks evaluate in a second, as it last reported; 0 if it never did.
     pub evals_per_second: f32,
-    /// What it last worked at; none if it waits.
+    /// The kind of its last job.
     #[serde(default)]
     pub job_kind: Option<WorkKind>,
-    /// When it was last heard, RFC 3339.
+    /// When it last got a job or sent a heartbeat, RFC 3339.
     pub last_seen: String,
 }
 
-/// Workers that were heard lately.
+/// Workers that lately got a job or sent a heartbeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ActiveWorkers {
-    /// How many there are.
+    /// Their number.
     pub all: u64,
-    /// Evaluations a second of all of them together.
+    /// Positions that the networks of all of them evaluate in a second, as they report.
     pub evals_per_second: f64,
-    /// Those last heard, as many as were asked for.
+    /// The latest of them, the latest first, as many as the request's limit allows.
     pub last_heard: Vec<WorkerInfo>,
 }

@@ -19,16 +19,16 @@ pub struct Problem {
     pub detail: String,
     /// The stable code that programs act on.
     pub code: ProblemCode,
-    /// The code of a chunk's verification failure, with `code` `chunk-refused`.
+    /// Why a chunk did not pass verification, as a code; present if `code` is `chunk-refused`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chunk_error: Option<String>,
-    /// The game of the chunk that failed, from 0.
+    /// The chunk's game that did not pass, from 0, if one is to blame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub game: Option<u32>,
-    /// The ply of the game that failed, from 0.
+    /// The ply of that game that did not pass, from 0, if one is to blame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ply: Option<u32>,
-    /// The request, as the coordinator's log names it.
+    /// The request's identifier in the coordinator's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }

@@ -16,9 +16,9 @@ names! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
     #[serde(rename_all = "kebab-case")]
     pub enum RunStatus {
-        /// It does.
+        /// It hands out jobs.
         Open = "open",
-        /// It does not; chunks of earlier jobs are still taken.
+        /// It hands out no jobs; chunks of earlier jobs are still accepted.
         Paused = "paused",
     }
 }
@@ -28,81 +28,82 @@ names! {
 pub struct RunInfo {
     /// Its name.
     pub name: RunName,
-    /// The name that people read; the coordinator's if the run has none of its own.
+    /// The name that people read, at most 80 characters; the coordinator's if the run has none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for, in a sentence.
+    /// What it is for, as its operator says: at most 2,000 characters.
     pub description: String,
-    /// The operator's address or page; the coordinator's if the run has none of its own.
+    /// How to reach the operator: an address such as `ann@example.org`, or a page's URL. The coordinator's if the run
+    /// has none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
-    /// Where else to look; the coordinator's links if the run has none of its own.
+    /// Links that the operator set, at most 8; the coordinator's if the run has none of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
     /// Whether it hands out jobs.
     pub status: RunStatus,
-    /// Its parameters.
+    /// How its games are played, jobs handed out and networks promoted; the operator sets it.
     pub params: RunParams,
-    /// The key that signs its networks, if they are signed.
+    /// The public key of its networks' signatures; absent if they are not signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<RunKey>,
-    /// Which workers it serves.
+    /// Which versions of the worker it serves.
     #[serde(default)]
     pub versions: VersionPolicy,
-    /// Its best network, once there is one.
+    /// The number of its best network; absent before the first one.
     #[serde(default)]
     pub best: Option<NetworkNumber>,
-    /// Networks submitted.
+    /// Networks submitted, anchors included.
     pub networks: u32,
-    /// Games counted.
+    /// Games of all its chunks, held ones included. Audits are no games.
     pub games: u64,
-    /// Positions counted that training may use (self-play and puzzles).
+    /// Positions that training may use: of self-play and puzzles, without those of held chunks.
     pub training_positions: u64,
-    /// Positions counted, matches included.
+    /// Positions of these games, those of matches included.
     pub positions: u64,
-    /// Chunks counted.
+    /// Chunks accepted, those of audits and held ones included.
     pub chunks: u64,
-    /// Bytes of those chunks.
+    /// The size of these chunks' files together, in bytes.
     pub chunk_bytes: u64,
-    /// What its trainer reported last.
+    /// The last report of its trainer; absent before the first one.
     #[serde(default)]
     pub last_report: Option<LastReport>,
-    /// When it was created.
+    /// When it was created, RFC 3339.
     pub created_at: String,
-    /// Since when it is archived, RFC 3339: it is in no list and hands out no jobs.
+    /// When it was archived, RFC 3339; absent if it is not. An archived run is in no list and hands out no jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_at: Option<String>,
 }
 
-/// The last report of a trainer: whether it trains.
+/// The last report of a trainer, which shows whether it still trains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LastReport {
-    /// The last step that it reported.
+    /// The last optimiser step that it reported.
     pub step: u64,
-    /// When, RFC 3339.
+    /// When the report came, RFC 3339.
     pub at: String,
 }
 
-/// A change to a run by an operator; what is absent stays.
+/// A change to a run by an operator. Fields that are absent stay as they are.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct RunPatch {
-    /// A new title; an empty one takes it away.
+    /// A new title, at most 80 characters; an empty one removes it.
     pub title: Option<String>,
-    /// A new description.
+    /// A new description, at most 2,000 characters.
     pub description: Option<String>,
-    /// A new contact: an address such as `ann@example.org` or a page; an empty one takes it away.
+    /// A new contact: an address such as `ann@example.org` or a page's URL, at most 200 characters; an empty one removes
+    /// it.
     pub contact: Option<String>,
-    /// New links, all of them, at most 8.
+    /// New links, at most 8, in place of all earlier ones.
     pub links: Option<Vec<Link>>,
-    /// Open or pause.
+    /// Opens or pauses it.
     pub status: Option<RunStatus>,
-    /// Whether it is archived: out of lists, without jobs, still readable by its name. One that is taken
-    /// back is paused.
+    /// Whether it is archived: in no list, without jobs, still readable by its name. `false` takes it back, paused.
     pub archived: Option<bool>,
-    /// New parameters, whole.
+    /// New parameters, in place of all earlier ones.
     pub params: Option<RunParams>,
-    /// Which workers it serves from now on, whole.
+    /// Which versions of the worker it serves from now on, in place of the earlier policy.
     pub versions: Option<VersionPolicy>,
 }
 
@@ -110,14 +111,14 @@ pub struct RunPatch {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct VersionPolicy {
-    /// The oldest that is served, for example `0.2.0`; any if it is absent.
+    /// The oldest version that gets jobs, for example `0.2.0`; any if it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum: Option<String>,
-    /// The oldest that is told nothing.
+    /// Older versions get a notice that recommends an update; none does if it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recommended: Option<String>,
-    /// When workers below the minimum begin to be refused, RFC 3339; until then they are told. At
-    /// once if it is absent.
+    /// When versions below the minimum stop getting jobs, RFC 3339; until then they get a notice. At once if it is
+    /// absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_off: Option<String>,
 }

@@ -41,7 +41,7 @@ names! {
 pub struct Link {
     /// What people read, at most 60 characters.
     pub text: String,
-    /// Where it leads: an http or https address, at most 500 characters.
+    /// Its target: an http or https URL, at most 500 characters.
     pub url: String,
 }
 
@@ -68,13 +68,14 @@ pub struct ServerInfo {
     /// Who may register.
     #[serde(default)]
     pub registration: Registration,
-    /// The name that people read, if the operator gave one.
+    /// The name that people read, at most 80 characters; absent if the operator set none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The operator's address or page, if the operator gave one.
+    /// How to reach the operator: an address such as `ann@example.org`, or a page's URL. At most 200 characters; absent
+    /// if the operator set none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
-    /// Where else to look.
+    /// Links that the operator set, for example to a chat; at most 8.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<Link>,
 }

@@ -10,9 +10,9 @@ use crate::ids::ContentHash;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TrustLevel {
-    /// Every chunk is audited until enough audits were passed.
+    /// Fewer than ten audits in a row were passed: every audit is full.
     Probation,
-    /// A share of the chunks is audited.
+    /// Ten audits in a row were passed: many audits are brief, and small chunks are audited by chance.
     Trusted,
     /// All chunks are held out of training, matches and ratings.
     Quarantined,
@@ -31,40 +31,41 @@ pub struct TrustInfo {
     pub audits_failed: u32,
     /// Audits of the contributor's chunks that are not decided yet.
     pub audits_open: u32,
-    /// The share of the contributor's audits that are full, 0 to 1; the others are brief.
+    /// The share of the contributor's audits that are full, 0 to 1. The others are brief: they search fewer positions
+    /// again.
     pub audit_rate: f64,
-    /// Positions of the contributor's games that were searched again, once for each auditor.
+    /// Positions of the contributor's games that were searched again; one that two auditors searched counts twice.
     #[serde(default)]
     pub audited_positions: u64,
-    /// Chunks that are held out.
+    /// Chunks that are held out of training, matches and ratings.
     pub held_chunks: u32,
-    /// Why the contributor is in quarantine.
+    /// Why the contributor is in quarantine; absent if it is not.
     #[serde(default)]
     pub quarantine: Option<QuarantineInfo>,
-    /// The contributor's workers that get no jobs.
+    /// The contributor's workers that an operator has blocked: they get no jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocked_workers: Vec<WorkerBlock>,
-    /// The newest of the chunks that are held out, at most 20, the newest first.
+    /// The held chunks, the newest first, at most 20.
     #[serde(default)]
     pub held: Vec<HeldChunk>,
 }
 
-/// A chunk that is held out.
+/// A chunk that is held out of training, matches and ratings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HeldChunk {
-    /// The chunk.
+    /// The chunk's SHA-256.
     pub chunk: ContentHash,
     /// Its run.
     pub run: String,
-    /// What its games were played for.
+    /// The kind of its job.
     pub kind: WorkKind,
     /// Its games.
     pub games: u32,
-    /// Their positions.
+    /// Its positions.
     pub positions: u32,
-    /// Why it is held.
+    /// Why it is held: an operator's words, or those of the audit.
     pub reason: String,
-    /// Since when, RFC 3339.
+    /// When it was taken out, RFC 3339.
     pub since: String,
 }
 
@@ -74,43 +75,42 @@ pub struct ContributorTrust {
     /// What audits have shown.
     #[serde(flatten)]
     pub trust: TrustInfo,
-    /// In what the contributor's games looked unlike everybody else's when that was last found,
-    /// the newest first.
+    /// Means in which the contributor's games differed from those of others, the newest finding first.
     pub drift: Vec<DriftFinding>,
-    /// Training games that came in within a week, or with the last 1,000 chunks if those are fewer.
+    /// Training games that came in within a week, or in the last 1,000 chunks if these are fewer.
     #[serde(default)]
     pub training_games: u64,
-    /// Training games of the same time that did not come, though the job was given back, its lease is
-    /// over, or it has been out for a day.
+    /// Training games of the same time that never came: the job was given back, its lease is over, or it has been out for
+    /// a day.
     #[serde(default)]
     pub missing_games: u64,
 }
 
-/// Something in which a worker's games looked unlike those of others.
+/// A mean in which a worker's games differed from those of others.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct DriftFinding {
     /// The run.
     pub run: String,
-    /// The worker.
+    /// The worker's name, or `all workers` if the contributor's workers differ only together.
     pub worker: String,
-    /// Where it computed.
+    /// The worker's backend, for example `cuda-f16`; of all workers together, how many bits their numbers have.
     pub backend: String,
-    /// In what, for example `game length`.
+    /// Which mean, for example `game length`.
     pub feature: String,
-    /// Standard errors from the others' median.
+    /// How far the mean lies above the others' median, in standard errors; negative if it lies below.
     pub z: f64,
     /// When it was last found, RFC 3339.
     pub at: String,
 }
 
-/// A quarantine that stands.
+/// A quarantine that was not ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuarantineInfo {
-    /// Why.
+    /// Why; the contributor sees it.
     pub reason: String,
     /// Who ordered it: an operator's name, or `audits`.
     pub by: String,
-    /// Since when, RFC 3339.
+    /// When it was ordered, RFC 3339.
     pub since: String,
 }
 
@@ -119,40 +119,40 @@ pub struct QuarantineInfo {
 pub struct WorkerBlock {
     /// The worker's name.
     pub worker: String,
-    /// Why; the contributor is told.
+    /// Why; the contributor sees it.
     pub reason: String,
     /// Who ordered it: an operator's name, or `command line`.
     pub by: String,
-    /// Since when, RFC 3339.
+    /// When it was ordered, RFC 3339.
     pub since: String,
 }
 
 /// An operator's order to block a worker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BlockOrder {
-    /// Why; the contributor is told.
+    /// Why, 1 to 500 characters; the contributor sees it.
     pub reason: String,
 }
 
 /// An operator's order to quarantine a contributor or to clear one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QuarantineOrder {
-    /// Whether the contributor's chunks are to be held out.
+    /// Whether the contributor's chunks are held from now on (`true`) or count again (`false`).
     pub quarantined: bool,
-    /// Why; the contributor is told.
+    /// Why, 1 to 500 characters; the contributor sees it.
     pub reason: String,
 }
 
 /// A chunk was taken out of training, matches and ratings, or put back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HoldRow {
-    /// Its place among the run's holds.
+    /// Its number in the list of holds; later ones have higher numbers.
     pub sequence: i64,
-    /// The chunk.
+    /// The chunk's SHA-256.
     pub chunk: ContentHash,
-    /// The chunk's place in the ledger.
+    /// The chunk's number in the ledger.
     pub chunk_sequence: i64,
-    /// Whether it is held from now on.
+    /// Whether the chunk was taken out (`true`) or put back (`false`).
     pub held: bool,
     /// Why.
     pub reason: String,
@@ -167,6 +167,6 @@ pub struct HoldPage {
     pub holds: Vec<HoldRow>,
     /// The cursor for the next page (`after=`); the same as before if there was nothing.
     pub next: i64,
-    /// Whether there is more already.
+    /// Whether the run has more holds after these.
     pub more: bool,
 }
