@@ -26,8 +26,8 @@ pub(super) fn router() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(events))
 }
 
-/// What happens from now on, as server-sent events named by their `kind`. A listener that was too slow gets `missed`,
-/// and so do all where events of another coordinator were lost.
+/// Events from now on, as server-sent events named by their `kind`. A listener that was too slow gets `missed`. All
+/// listeners get it if events of another coordinator were lost.
 #[utoipa::path(get, path = "/events", tag = "events", responses(
     (status = 200, description = "The stream", content_type = "text/event-stream",
         body = rookery_common::protocol::events::Event),

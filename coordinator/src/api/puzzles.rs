@@ -51,7 +51,7 @@ async fn one(
     Ok(axum::Json(app.db.puzzle(&run, &id).await?))
 }
 
-/// How a network did at puzzles, by theme and rating.
+/// A network's results at puzzles, by theme and rating.
 #[utoipa::path(get, path = "/networks/{name}/puzzles", tag = "puzzles",
     params(("name" = String, Path, description = "A number, `best` or a SHA-256"), RunQuery),
     responses(

@@ -164,7 +164,7 @@ async fn keys(
     Ok(axum::Json(app.db.run_keys(&run).await?))
 }
 
-/// Takes in what a trainer measured.
+/// Stores a trainer's measurements.
 #[utoipa::path(post, path = "/runs/{run}/metrics", tag = "runs", request_body = MetricReport,
     params(("run" = RunName, Path, description = "The run")),
     security(("token" = ["train"])), responses(

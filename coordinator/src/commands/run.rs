@@ -46,7 +46,7 @@ pub enum RunCommand {
     Pause(NameArgs),
     /// Hand out jobs of a run again.
     Open(NameArgs),
-    /// Take a run out of lists, without jobs. It stays readable by its name.
+    /// Hide a run from lists, and hand out no jobs of it. It stays readable by its name.
     Archive(NameArgs),
     /// Bring an archived run back, paused.
     Restore(NameArgs),
@@ -84,8 +84,7 @@ pub enum RunCommand {
         #[arg(long, value_name = "TEXT")]
         reason: String,
     },
-    /// Say how strong an anchor is on a scale that others know, so that the run's ratings are
-    /// counted from it.
+    /// Give an anchor its known Elo, on a scale that others use. The run's ratings are then counted from it.
     Anchor(run_anchor::AnchorArgs),
     /// Sign the run's networks with a key, so that workers take no others.
     #[command(subcommand)]
@@ -97,8 +96,7 @@ pub enum RunCommand {
 pub struct CreateArgs {
     /// The run's name: 1 to 32 of a-z, 0-9 and -, beginning with a letter.
     pub name: RunName,
-    /// Read the run's parameters from this TOML or JSON file. What it does not name has its
-    /// default.
+    /// Read the run's parameters from this TOML or JSON file. Missing parameters have their defaults.
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
     /// What the run is for, in a sentence.
@@ -146,7 +144,7 @@ pub struct SetArgs {
     /// What else is replaced; an empty title or contact takes it away.
     #[command(flatten)]
     pub presentation: PresentationArgs,
-    /// Take all links away.
+    /// Remove all links.
     #[arg(long, conflicts_with = "links")]
     pub no_links: bool,
     /// Serve no worker below this version; `none` serves all, and ends the date of `--cut-off`.
@@ -155,8 +153,8 @@ pub struct SetArgs {
     /// Tell workers below this version that there is a better one; `none` ends the notice.
     #[arg(long, value_name = "VERSION")]
     pub recommended_worker: Option<String>,
-    /// Begin to refuse workers below the minimum at this time, for example 2026-12-01T00:00:00Z,
-    /// and tell them so until then; `none` refuses them at once.
+    /// Refuse workers below the minimum from this time on, for example 2026-12-01T00:00:00Z, and announce it to them
+    /// until then; `none` refuses them at once.
     #[arg(long, value_name = "TIME")]
     pub cut_off: Option<String>,
 }

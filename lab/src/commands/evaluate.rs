@@ -11,7 +11,7 @@ use super::flags::DeviceArgs;
 /// Flags of `evaluate`.
 #[derive(Debug, clap::Args)]
 pub struct EvaluateArgs {
-    /// The network: a file of ours or of Lc0 (.pb.gz), `small`, which comes with Rookery, or a shape such as 6x64
+    /// The network: a file of Rookery or of Lc0 (.pb.gz), `small`, which comes with Rookery, or a shape such as 6x64
     /// (random weights).
     #[arg(long, value_name = "NETWORK", default_value = rookery_model::included::NAME)]
     pub network: String,

@@ -10,7 +10,7 @@ use super::opponent::{Challenger, Opponent};
 /// Flags of `ladder`.
 #[derive(Debug, clap::Args)]
 pub struct LadderArgs {
-    /// The player to measure: a network as a file of ours or of Lc0 (.pb.gz), or an agent: dqn:FILE,
+    /// The player to measure: a network as a file of Rookery or of Lc0 (.pb.gz), or an agent: dqn:FILE,
     /// value-search:FILE, value-search:FILE@POSITIONS (POSITIONS are expanded for each move), deltazero:FILE@VISITS,
     /// thesis:FILE@VISITS, minimax:DEPTH, mcts:PLAYOUTS.
     #[arg(long, value_name = "PLAYER")]

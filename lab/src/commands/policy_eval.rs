@@ -30,7 +30,7 @@ const STOPPED: &str = "stopped before a position was judged";
 /// Flags of `policy-eval`.
 #[derive(Debug, clap::Args)]
 pub struct PolicyEvalArgs {
-    /// The network, as a file of ours or of Lc0 (.pb.gz).
+    /// The network, as a file of Rookery or of Lc0 (.pb.gz).
     #[arg(long, value_name = "FILE")]
     pub network: PathBuf,
     /// PGN files, plain, gzip or zstd. A number of games is chosen at random from all files, and one position

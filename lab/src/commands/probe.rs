@@ -21,7 +21,7 @@ pub struct ProbeArgs {
     /// Files of chunks, or folders of them, for example those that a trainer keeps.
     #[arg(value_name = "CHUNKS", required_unless_present = "network")]
     pub chunks: Vec<PathBuf>,
-    /// Show how much less this network expects without a piece: a file of ours or of Lc0 (.pb.gz).
+    /// Show how much less this network expects without a piece: a file of Rookery or of Lc0 (.pb.gz).
     #[arg(long, value_name = "FILE")]
     pub network: Option<PathBuf>,
     /// Print one JSON object instead of tables.

@@ -14,7 +14,7 @@ use rookery_cli::network_file;
 /// Flags of `export`.
 #[derive(Debug, clap::Args)]
 pub struct ExportArgs {
-    /// The network, as a file of ours or of Lc0 (.pb.gz).
+    /// The network, as a file of Rookery or of Lc0 (.pb.gz).
     #[arg(value_name = "NETWORK")]
     pub network: PathBuf,
     /// The format.

@@ -122,7 +122,7 @@ pub struct ServerArgs {
     /// trainer.toml in the working directory is read if it is there.
     #[arg(long, env = "ROOKERY_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// The coordinator's address, for example https://chess.example.org.
+    /// The coordinator's address, for example https://rookery.example.org.
     /// [default: http://127.0.0.1:8080]
     #[arg(
         long,

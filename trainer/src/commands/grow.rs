@@ -14,7 +14,7 @@ use rookery_cli::network_file;
 /// Flags of `grow`.
 #[derive(Debug, clap::Args)]
 pub struct GrowArgs {
-    /// The network, as a file of ours or of Lc0 (.pb.gz), or `small`, which comes with Rookery.
+    /// The network, as a file of Rookery or of Lc0 (.pb.gz), or `small`, which comes with Rookery.
     #[arg(value_name = "NETWORK")]
     pub network: PathBuf,
     /// The shape to grow to, blocks x filters, for example 10x128; neither may be smaller than now.

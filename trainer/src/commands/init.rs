@@ -22,7 +22,7 @@ use rookery_cli::network_file::creator;
 pub struct InitArgs {
     /// The shape, blocks x filters, for example 6x64; or a name: tiny (4x32), small (6x64), medium
     /// (10x128), large (20x256), alphazero, thesis or deltazero, which reproduce those networks.
-    /// Other flags change what they say of it.
+    /// Other flags win over a name's settings.
     #[arg(value_name = "SHAPE")]
     pub shape: String,
     /// What the network sees. [default: lc0-112, or what the name says]

@@ -11,7 +11,7 @@ use super::flags::DeviceArgs;
 /// Flags of `ladder`.
 #[derive(Debug, clap::Args)]
 pub struct LadderArgs {
-    /// The network, as a file of ours or of Lc0 (.pb.gz).
+    /// The network, as a file of Rookery or of Lc0 (.pb.gz).
     #[arg(long, value_name = "FILE")]
     pub network: PathBuf,
     /// Its opponents, separated by commas: random, alphabeta:DEPTH, alphabeta:DEPTH:PERCENT (PERCENT of

@@ -30,7 +30,7 @@ pub struct RunArgs {
     /// for example 6x64.
     #[arg(long, value_name = "SHAPE", conflicts_with = "network")]
     pub init: Option<String>,
-    /// If the run has no network yet, begin it with this file, of ours or of Lc0 (.pb.gz).
+    /// If the run has no network yet, begin it with this file, of Rookery or of Lc0 (.pb.gz).
     #[arg(long, value_name = "FILE")]
     pub network: Option<PathBuf>,
     /// Sign the networks with the secret key in this file (`rookery-coordinator run key create

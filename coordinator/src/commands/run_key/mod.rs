@@ -20,7 +20,7 @@ use crate::signing;
 /// Commands on a run's keys.
 #[derive(Debug, Subcommand)]
 pub enum KeyCommand {
-    /// Sign the run's networks from now on, and those that are there. Workers then take no others.
+    /// Make the run's key, and sign all its networks with it, present and future. Workers then accept no others.
     Create {
         /// The run's name.
         run: RunName,
@@ -30,10 +30,10 @@ pub enum KeyCommand {
         #[arg(long, value_name = "FILE")]
         secret: Option<PathBuf>,
     },
-    /// Follow the run's key by a new one, which the present one endorses, so that workers take it
-    /// without asking anyone. All networks are signed again. If it is interrupted, give it again.
+    /// Replace the run's key by a new one, which the old key endorses, so that workers trust it by themselves. All
+    /// networks are signed again. If the command is interrupted, give it again.
     Rotate(RotateArgs),
-    /// Print the run's public key; with --json, all there were.
+    /// Print the run's public key, or all its keys with --json.
     Show {
         /// The run's name.
         run: RunName,
@@ -53,7 +53,7 @@ pub struct RotateArgs {
     pub old: Option<PathBuf>,
     /// Keep the new secret key in this file, or use the one that is there. Without it, the new one
     /// takes the place of the old one, which is kept beside it as RUN.key.old, or RUN.key.old.2 and
-    /// so on: a ledger that is restored from its time wants it.
+    /// so on: a ledger that is restored from an older backup needs it.
     #[arg(long, value_name = "FILE")]
     pub secret: Option<PathBuf>,
 }

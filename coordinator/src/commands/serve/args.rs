@@ -39,7 +39,7 @@ pub struct ServeArgs {
     #[arg(long, env = "ROOKERY_METRICS_LISTEN", value_name = "ADDRESS")]
     pub metrics_listen: Option<String>,
     /// The address at which browsers and workers reach the coordinator, for links and commands on pages and in
-    /// the feed, for example https://chess.example.org. [default: the `Host` of each request]
+    /// the feed, for example https://rookery.example.org. [default: the `Host` of each request]
     #[arg(
         long,
         env = "ROOKERY_SITE_URL",
@@ -108,7 +108,7 @@ pub struct ServeArgs {
     /// When datasets are published, as the page says it after "Published", for example "every Sunday".
     #[arg(long, env = "ROOKERY_DATASETS_SCHEDULE", value_name = "TEXT")]
     pub datasets_schedule: Option<String>,
-    /// Tell promotions, rejections and rollbacks to this address, a webhook of Discord, Slack or a program of your
+    /// Post promotions, rejections and rollbacks to this address, a webhook of Discord, Slack or a program of your
     /// own. Other users of the machine see a command line: better give ROOKERY_WEBHOOK or the configuration file.
     #[arg(
         long,

@@ -24,17 +24,17 @@ pub struct PlayArgs {
     /// [default: as `uci` searches, with the solver and a policy temperature of 1.36]
     #[arg(long, value_name = "FILE")]
     pub params: Option<PathBuf>,
-    /// Call a game a draw after this many plies, not counting those of its opening.
+    /// End a game as a draw after this many plies, not counting those of its opening.
     #[arg(long, value_name = "N", default_value_t = 300)]
     pub ply_limit: u32,
     /// Begin games at the positions of an EPD file, the moves of a PGN file, or a column of either in a
     /// CSV file, also compressed. [default: the built-in book]
     #[arg(long, visible_alias = "book", value_name = "FILE")]
     pub openings: Option<PathBuf>,
-    /// The seed of the order of openings, and of all chance in the games.
+    /// The seed of the order of openings, and of all random draws in the games.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Print what came out as one JSON object.
+    /// Print the result as one JSON object.
     #[arg(long)]
     pub json: bool,
     /// Write the games to this PGN file.

@@ -30,7 +30,7 @@ pub struct WarmStartArgs {
     /// Whether it may replace one; a warm start that goes on replaces its own, if --output is the same.
     #[command(flatten)]
     pub replace: OutputArgs,
-    /// Keep checkpoints in this folder; a warm start that was stopped, in whatever way, goes on
+    /// Keep checkpoints in this folder; a warm start that was stopped, in any way, resumes
     /// from there with the same batches. [default: none are kept]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
@@ -69,7 +69,7 @@ pub struct WarmStartArgs {
     /// castle. [default: the parameters' mirror-share]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub mirror: Option<f64>,
-    /// The seed of all chance.
+    /// The seed of all random draws.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Seconds between checkpoints.
