@@ -18,6 +18,9 @@ pub struct TrainingParams {
     pub batch_size: u32,
     /// Optimiser steps between two candidates, 1 to 10,000,000.
     pub steps_per_candidate: u32,
+    /// How often each new position is trained on at least: where more positions have arrived than `steps_per_candidate`
+    /// does that for, a candidate gets more steps, up to four times as many. 0, which never asks for more, to 100.
+    pub min_reuse: f64,
     /// New positions that must have arrived before the next candidate is trained, 1 to 10^12.
     pub positions_per_candidate: u64,
     /// The window that is sampled.
@@ -74,6 +77,7 @@ impl Default for TrainingParams {
         Self {
             batch_size: 256,
             steps_per_candidate: 500,
+            min_reuse: 0.0,
             positions_per_candidate: 20_000,
             window: WindowParams::default(),
             optimizer: Optimizer::default(),
@@ -256,6 +260,7 @@ impl TrainingParams {
     pub fn check(&self) -> Result<(), ParamsError> {
         within("batch_size", self.batch_size, 1.0, 65_536.0)?;
         within("steps_per_candidate", self.steps_per_candidate, 1.0, 1e7)?;
+        within("min_reuse", self.min_reuse, 0.0, 100.0)?;
         let positions = self.positions_per_candidate;
         within_u64("positions_per_candidate", positions, 1, MOST)?;
         inside("window", self.window.check())?;

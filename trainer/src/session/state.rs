@@ -72,16 +72,22 @@ pub struct StepBudget {
     pub reuse: f64,
 }
 
+/// A candidate gets at most so many times the run's steps, so that a fleet that plays faster than the trainer trains
+/// does not make each candidate take longer than the one before.
+const MOST_TIMES_THE_STEPS: u64 = 4;
+
 impl StepBudget {
-    /// The run's steps, or fewer where so few `new` positions arrived since the last candidate that
-    /// each would be trained on more than `max_reuse` times. A position is sampled `steps * batch`
-    /// times in `window` candidates-worth of `new` positions, so its uses are their ratio, whatever
-    /// the window.
+    /// The run's steps; more where so many `new` positions arrived since the last candidate that each would be trained
+    /// on less than `min_reuse` times, and fewer where so few arrived that it would be more than `max_reuse` times. A
+    /// position is sampled `steps * batch` times in `window` candidates-worth of `new` positions, so its uses are their
+    /// ratio, whatever the window.
     pub fn new(params: &TrainingParams, new: u64, max_reuse: f64) -> Self {
         let batch = f64::from(params.batch_size.max(1));
         let new = new.max(1) as f64;
-        let most = (max_reuse * new / batch).floor().max(1.0) as u64;
-        let steps = u64::from(params.steps_per_candidate).min(most);
+        let steps_for = |reuse: f64| (reuse * new / batch) as u64;
+        let least = u64::from(params.steps_per_candidate);
+        let wanted = steps_for(params.min_reuse).clamp(least, MOST_TIMES_THE_STEPS * least);
+        let steps = wanted.min(steps_for(max_reuse).max(1));
         Self {
             steps,
             reuse: steps as f64 * batch / new,
@@ -117,6 +123,22 @@ mod tests {
             }
         );
         assert_eq!(StepBudget::new(&params, 0, 8.0).steps, 1);
+    }
+
+    #[test]
+    fn many_new_positions_mean_more_steps_where_the_run_says_so() {
+        let params = |min_reuse| TrainingParams {
+            batch_size: 100,
+            steps_per_candidate: 50,
+            min_reuse,
+            ..TrainingParams::default()
+        };
+        let steps = |min_reuse, new| StepBudget::new(&params(min_reuse), new, 8.0).steps;
+        assert_eq!(steps(0.0, 10_000), 50);
+        assert_eq!(steps(1.5, 10_000), 150);
+        assert_eq!(steps(1.5, 2_000), 50, "as many as ever");
+        assert_eq!(steps(1.5, 1_000_000), 200, "four times as many at most");
+        assert_eq!(steps(20.0, 1_000), 80, "the trainer's own limit wins");
     }
 
     #[test]
