@@ -482,9 +482,10 @@ def check_guides(commands):
                 complain(path, f"there is no {named}")
     guides = [path for path in sorted((ROOT / "docs").rglob("*.md")) if path.parent.name != "results"]
     for path in [ROOT / "README.md", DEPLOY / "README.md", *guides]:
-        for block in re.findall(r"^```\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL):
+        blocks = re.findall(r"^ *```(\w*)\n(.*?)^ *```$", path.read_text(), re.MULTILINE | re.DOTALL)
+        for block in [block for kind, block in blocks if not kind]:
             for line in block.replace("\\\n", " ").splitlines():
-                found = COMMAND_LINE.match(line.partition(" #")[0])
+                found = COMMAND_LINE.match(line.strip().partition(" #")[0])
                 if found:
                     words = re.split(r" [|<>&]", " " + found[2])[0].replace("[", " ").replace("]", " ").split()
                     commands.check(path, found[1], words, [])
