@@ -152,13 +152,25 @@ describe("matches", () => {
 
   test("are chosen by verdict, and sorted", () =>
     on("/runs/main/matches", "matches-chosen", async (page) => {
-      await page.click(".choice >> text=most games first");
+      await page.click("th >> text=Games");
+      assert.equal(await page.getAttribute("th[aria-sort]", "aria-sort"), "descending");
+      assert.equal(await text(page, "th[aria-sort]"), "Games");
       assert.equal(await page.locator("tbody tr").count(), 3);
       await page.click(".choice >> text=promoted");
       assert.match(page.url(), /show=promoted&sort=games$/);
       assert.deepEqual(await page.locator("tbody .badge").allInnerTexts(), ["promoted"]);
       await page.click(".choice >> text=for ratings");
       assert.match(await text(page, "#list"), /There is no such match/);
+    }, { javaScriptEnabled: false }));
+
+  test("are those of a network, which a field takes", () =>
+    on("/runs/main/matches?show=gates", "matches-of-network", async (page) => {
+      await page.fill("#network", "#3");
+      await page.press("#network", "Enter");
+      assert.match(page.url(), /show=gates&network=%233$/);
+      assert.equal(await page.locator("tbody tr").count(), 1);
+      await page.click("text=any network");
+      assert.equal(await page.locator("tbody tr").count(), 3);
     }, { javaScriptEnabled: false }));
 
   test("show result, pairs, test and games", () =>
@@ -401,6 +413,17 @@ describe("the other pages", () => {
       assert.equal(await page.locator("#charts .chart").count(), 4);
     }));
 
+  test("training is drawn over time, and in part", () =>
+    on("/runs/main/training", "training-over-time", async (page) => {
+      await page.click(".choice >> text=by time");
+      assert.match(page.url(), /over=time$/);
+      assert.match(await page.locator("#charts svg").first().textContent(), /time \(UTC\)/);
+      await page.click(".choice >> text=last tenth");
+      assert.match(page.url(), /over=time&from=[\d.]+$/);
+      await page.click(".choice >> text=by step");
+      assert.doesNotMatch(page.url(), /\?/);
+    }, { javaScriptEnabled: false }));
+
   test("training has all parameters of the run, folded", () =>
     on("/runs/main/training", "training-parameters", async (page) => {
       assert.equal(await page.locator("#parameters pre").isVisible(), false);
@@ -423,6 +446,23 @@ describe("the other pages", () => {
       const kinds = await page.locator("tbody td:nth-child(2)").allInnerTexts();
       assert.ok(kinds.every((kind) => /puzzle (solved|missed)/.test(kind)), kinds.join());
     }));
+
+  test("games are sorted by their length with the keyboard", () =>
+    on("/runs/main/games?kind=self-play", "games-sorted", async (page) => {
+      const plies = async () => {
+        const cells = await page.locator("tbody td:nth-child(7)").allInnerTexts();
+        return cells.map(Number);
+      };
+      const order = () => page.getAttribute("th[aria-sort]", "aria-sort");
+      for (const [direction, sign] of [["descending", -1], ["ascending", 1]]) {
+        await page.focus("th >> text=Plies");
+        await page.keyboard.press("Enter");
+        await page.waitForURL(direction === "descending" ? /sort=longest$/ : /sort=shortest$/);
+        assert.equal(await order(), direction);
+        const listed = await plies();
+        assert.deepEqual(listed, [...listed].sort((a, b) => sign * (a - b)));
+      }
+    }, { javaScriptEnabled: false }));
 
   test("games can be chosen by their length and end", () =>
     on("/runs/main/games", "games-narrowed", async (page) => {

@@ -19,7 +19,8 @@ use super::extract::{Client, Json, Operator, Path, Query, page_size};
 use crate::app::App;
 use crate::config::Registration;
 use crate::db::{
-    ACTIVE, Actor, ContributorFilter, DELETED, Standing, TokenDraft, UserChange, UserDraft,
+    ACTIVE, Actor, ContributorFilter, ContributorSort, DELETED, Standing, TokenDraft, UserChange,
+    UserDraft,
 };
 use crate::limits::address::{ClientAddress, hashed_block};
 use crate::tokens::{InvitationCode, Token};
@@ -290,6 +291,7 @@ impl From<ContributorsQuery> for ContributorFilter {
             run: query.run,
             span: query.span.unwrap_or_default(),
             name: None,
+            sort: ContributorSort::default(),
             skip: query.skip.unwrap_or_default(),
             limit: page_size(query.limit, CONTRIBUTORS),
         }

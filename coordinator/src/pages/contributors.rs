@@ -1,4 +1,4 @@
-//! Who plays for a run: those who gave most, lately or of all time.
+//! Who plays for a run: what each gave, lately or of all time.
 
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -8,9 +8,11 @@ use rookery_common::protocol::people::{ContributorInfo, Credit, NAME_CHARS, Span
 use serde::{Deserialize, Serialize};
 
 use super::join::worker_command;
-use super::layout::{Choice, Layout, Page, Tab, is_default, link, page};
+use super::layout::{
+    Choice, ColumnHead, Direction, Layout, Page, Tab, fields, is_default, link, page,
+};
 use super::{PagesState, text};
-use crate::db::{ContributorFilter, Contributors};
+use crate::db::{ContributorFilter, ContributorSort, Contributors};
 use crate::server::address::Address;
 
 /// Contributors on a page.
@@ -24,6 +26,9 @@ pub(super) struct ContributorsQuery {
     span: Span,
     /// What their names contain.
     name: Option<String>,
+    /// In which order.
+    #[serde(default, skip_serializing_if = "is_default")]
+    sort: ContributorSort,
     /// Not so many of the first.
     skip: Option<u32>,
 }
@@ -38,9 +43,10 @@ struct ContributorsPage {
     nobody_yet: bool,
     /// Whether they are listed by what they gave lately.
     recent: bool,
-    span: Span,
     /// What their names contain, if that is asked for.
     sought: Option<String>,
+    /// What the form keeps beside its own field.
+    kept: Vec<(String, String)>,
     /// The same list with any name.
     any_name: String,
     in_time: &'static str,
@@ -48,12 +54,21 @@ struct ContributorsPage {
     credit: Credit,
     /// Games of the run that are excluded now.
     held: u64,
+    heads: Heads,
     contributors: Vec<ContributorRow>,
     next: Option<String>,
 }
 
+/// The heads by which the list can be sorted.
+struct Heads {
+    name: ColumnHead,
+    positions: ColumnHead,
+    games: ColumnHead,
+    last_seen: ColumnHead,
+}
+
 struct ContributorRow {
-    /// By which they are listed.
+    /// What they gave in the span.
     credit: Credit,
     seen: String,
     joined: String,
@@ -75,12 +90,17 @@ pub(super) async fn list(
         skip: None,
         ..query.clone()
     };
+    let with_any_name = ContributorsQuery {
+        name: None,
+        ..first.clone()
+    };
     let now = state.now();
     let info = state.db.run(&run).await?;
     let filter = ContributorFilter {
         run: Some(run.clone()),
         span,
         name: query.name.clone(),
+        sort: query.sort,
         skip,
         limit: PEOPLE,
     };
@@ -104,16 +124,11 @@ pub(super) async fn list(
             .into(),
         nobody_yet: link(&path, &first) == path && skip == 0 && found.list.is_empty(),
         recent: span != Span::All,
-        span,
         in_time: in_time(span),
         next: next_page(&query, &found).map(|next| link(&path, &next)),
-        any_name: link(
-            &path,
-            &ContributorsQuery {
-                name: None,
-                ..first.clone()
-            },
-        ),
+        kept: fields(&with_any_name),
+        any_name: link(&path, &with_any_name),
+        heads: heads(&path, &first),
         all: found.all,
         held: match span {
             Span::All if query.name.is_none() => info.games.saturating_sub(found.credit.games),
@@ -124,6 +139,25 @@ pub(super) async fn list(
         contributors: found.list.into_iter().map(row).collect(),
         run,
     })
+}
+
+fn heads(path: &str, query: &ContributorsQuery) -> Heads {
+    let head = |name, sort, direction| {
+        ColumnHead::new(name, [(sort, direction)], query.sort, |sort| {
+            let sorted = ContributorsQuery {
+                sort,
+                ..query.clone()
+            };
+            link(path, &sorted)
+        })
+    };
+    let most_first = |name, sort| head(name, sort, Direction::Descending);
+    Heads {
+        name: head("Name", ContributorSort::Name, Direction::Ascending),
+        positions: most_first("Positions", ContributorSort::Positions),
+        games: most_first("Games", ContributorSort::Games),
+        last_seen: most_first("Last seen", ContributorSort::LastSeen),
+    }
 }
 
 /// What a name is to contain. A form sends an empty text where nothing was written.
@@ -190,11 +224,12 @@ mod tests {
             let query = ContributorsQuery {
                 span: Span::Week,
                 name: Some("a b".to_owned()),
+                sort: ContributorSort::LastSeen,
                 skip: Some(skip),
             };
             next_page(&query, &found).map(|next| link("/contributors", &next))
         };
-        let path = "/contributors?span=7d&name=a+b&skip=";
+        let path = "/contributors?span=7d&name=a+b&sort=last-seen&skip=";
         assert_eq!(next(101, 100, 0), Some(format!("{path}100")));
         assert_eq!(next(250, 100, 100), Some(format!("{path}200")));
         for (all, listed, skip) in [(100, 100, 0), (250, 50, 200), (0, 0, 0), (0, 0, 300)] {

@@ -1,4 +1,4 @@
-//! The games of a run, newest first, page by page.
+//! The games of a run, newest first, page by page, or the longest or shortest of the newest.
 
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
@@ -12,12 +12,12 @@ use rookery_common::protocol::user_name::in_url;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
-use super::PagesState;
 use super::join::worker_command;
-use super::layout::{Choice, Layout, Page, Tab, page};
-use super::rows::GameRow;
+use super::layout::{Choice, ColumnHead, Direction, Layout, Page, Tab, page};
+use super::rows::{GameHeads, GameRow};
+use super::{PagesState, text};
 use crate::api::games::ply_range;
-use crate::db::{DbError, GameFilter};
+use crate::db::{DbError, GameFilter, GameSort};
 use crate::openings::OpeningFilter;
 use crate::server::address::Address;
 
@@ -33,7 +33,7 @@ pub(super) struct GamesQuery {
     pub(super) kind: Option<WorkKind>,
     /// Only games that this contributor sent.
     pub(super) contributor: Option<String>,
-    /// Only games in which this network plays. A form sends an empty text where nobody has written one.
+    /// Only games in which this network plays.
     #[serde(default, deserialize_with = "if_written")]
     pub(super) network: Option<NetworkNumber>,
     /// Only games that ended so.
@@ -46,6 +46,9 @@ pub(super) struct GamesQuery {
     pub(super) max_plies: Option<u32>,
     /// Only games with this opening: its ECO code or its name.
     pub(super) opening: Option<String>,
+    /// In which order.
+    #[serde(default)]
+    pub(super) sort: GameSort,
 }
 
 #[derive(Template)]
@@ -68,7 +71,7 @@ struct GamesPage {
     is_searched: bool,
     /// Whether those that are wanted end by resignation, and the run's games do not.
     never_resigns: bool,
-    /// The other filters, which the form keeps.
+    /// What the form keeps beside its own fields.
     kept: Vec<(&'static str, String)>,
     families: Vec<&'static str>,
     /// What is written for the opening, and whether there is such a one.
@@ -79,10 +82,13 @@ struct GamesPage {
     of_anyone: String,
     /// Whether openings of older games are not known yet.
     is_unnamed: bool,
+    heads: Option<GameHeads>,
     games: Vec<GameRow>,
     /// Where the newest of them are a file.
     file: String,
     next: Option<String>,
+    /// What the list leaves out, if it is sorted.
+    cut: Option<String>,
 }
 
 /// `GET /runs/{run}/games`
@@ -96,6 +102,7 @@ pub(super) async fn list(
     query.opening.take_if(|text| text.trim().is_empty());
     query.contributor = query.contributor.as_deref().and_then(written_name);
     let info = state.db.run(&run).await?;
+    let is_newest = query.sort == GameSort::Newest;
     let written = query.opening.clone();
     let opening = written.as_deref().and_then(OpeningFilter::parse);
     let filter = GameFilter {
@@ -107,7 +114,8 @@ pub(super) async fn list(
         termination: query.termination,
         plies: ply_range(query.min_plies, query.max_plies),
         opening,
-        before: query.before,
+        sort: query.sort,
+        before: query.before.filter(|_| is_newest),
         limit: GAMES,
         ..GameFilter::default()
     };
@@ -120,7 +128,10 @@ pub(super) async fn list(
     let games = found.unwrap_or_default();
     let is_unnamed = opening.is_some() && state.db.next_unnamed(None).await?.is_some();
     let path = format!("/runs/{run}/games");
-    let chosen = filters(&query);
+    let newest = filters(&GamesQuery {
+        sort: GameSort::Newest,
+        ..query.clone()
+    });
     let with_any = GamesQuery {
         opening: None,
         ..query.clone()
@@ -156,8 +167,10 @@ pub(super) async fn list(
             None => (written, false),
         }),
         is_unnamed,
-        file: format!("/api/v1/games/pgn?{chosen}run={run}"),
-        next: next_page(&games, GAMES, &path, &chosen),
+        file: format!("/api/v1/games/pgn?{newest}run={run}"),
+        next: next_page(&games, GAMES, &path, &newest).filter(|_| is_newest),
+        cut: cut(&query, games.len()),
+        heads: Some(heads(&path, &query)),
         games: GameRow::all(games, state.now()),
         contributor: query.contributor,
         network: query.network,
@@ -179,7 +192,10 @@ async fn find_games(
     }
 }
 
-fn if_written<'de, D: Deserializer<'de>>(from: D) -> Result<Option<NetworkNumber>, D::Error> {
+/// A network's number, if there is one: a form sends an empty text where nobody has written one.
+pub(super) fn if_written<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<NetworkNumber>, D::Error> {
     let text = String::deserialize(from)?;
     let text = text.trim().trim_start_matches('#');
     if text.is_empty() {
@@ -195,9 +211,14 @@ fn written_name(text: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// What chooses games, by the names that addresses have for it.
+/// What chooses games and their order, by the names that addresses have for it.
 fn pairs(query: &GamesQuery) -> Vec<(&'static str, String)> {
     let number = |number: u32| number.to_string();
+    let sort = match query.sort {
+        GameSort::Newest => None,
+        GameSort::Longest => Some("longest"),
+        GameSort::Shortest => Some("shortest"),
+    };
     let all = [
         ("contributor", query.contributor.clone()),
         ("network", query.network.map(|network| network.to_string())),
@@ -213,6 +234,7 @@ fn pairs(query: &GamesQuery) -> Vec<(&'static str, String)> {
         ("min_plies", query.min_plies.map(number)),
         ("max_plies", query.max_plies.map(number)),
         ("opening", query.opening.clone()),
+        ("sort", sort.map(str::to_owned)),
     ];
     let given = all
         .into_iter()
@@ -293,6 +315,42 @@ fn ends(path: &str, query: &GamesQuery) -> Vec<Choice> {
     std::iter::once(any).chain(all).collect()
 }
 
+fn heads(path: &str, query: &GamesQuery) -> GameHeads {
+    let sorted = |sort| {
+        let sorted = GamesQuery {
+            sort,
+            ..query.clone()
+        };
+        href(path, &filters(&sorted))
+    };
+    let newest = [(GameSort::Newest, Direction::Descending)];
+    let plies = [
+        (GameSort::Longest, Direction::Descending),
+        (GameSort::Shortest, Direction::Ascending),
+    ];
+    GameHeads {
+        game: ColumnHead::new("Game", newest, query.sort, sorted),
+        plies: ColumnHead::new("Plies", plies, query.sort, sorted),
+    }
+}
+
+/// What a list of so many games may leave out; nothing if older ones are on a page of their own.
+fn cut(query: &GamesQuery, games: usize) -> Option<String> {
+    let which = match query.sort {
+        GameSort::Newest => return None,
+        GameSort::Longest => "longest",
+        GameSort::Shortest => "shortest",
+    };
+    let of = match query.contributor {
+        Some(_) => format!(
+            "those in the contributor's newest {} chunks",
+            text::count(GameSort::CHUNKS)
+        ),
+        None => format!("the newest {} of these games", text::count(GameSort::GAMES)),
+    };
+    (games >= GAMES as usize).then(|| format!("The {GAMES} {which} of {of}."))
+}
+
 fn href(path: &str, filters: &str) -> String {
     format!("{path}?{filters}")
         .trim_end_matches(['?', '&'])
@@ -303,4 +361,27 @@ fn href(path: &str, filters: &str) -> String {
 pub(super) fn next_page(games: &[GameInfo], limit: u32, path: &str, query: &str) -> Option<String> {
     let last = games.last().filter(|_| games.len() >= limit as usize)?;
     Some(format!("{path}?{query}before={}", last.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sorted_list_says_among_which_games_it_looked() {
+        let cut = |address: &str, games| {
+            let query = serde_urlencoded::from_str(address).unwrap();
+            cut(&query, games)
+        };
+        assert_eq!(cut("", 50), None);
+        assert_eq!(cut("sort=longest", 49), None);
+        assert_eq!(
+            cut("sort=longest", 50).as_deref(),
+            Some("The 50 longest of the newest 10\u{202f}000 of these games.")
+        );
+        assert_eq!(
+            cut("sort=shortest&contributor=ann", 50).as_deref(),
+            Some("The 50 shortest of those in the contributor's newest 1\u{202f}000 chunks.")
+        );
+    }
 }

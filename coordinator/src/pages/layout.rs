@@ -129,10 +129,61 @@ impl Choice {
     }
 }
 
+/// Which way a sorted column runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Ascending,
+    Descending,
+}
+
+impl Direction {
+    /// Its name for `aria-sort`.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Ascending => "ascending",
+            Self::Descending => "descending",
+        }
+    }
+}
+
+/// The head of a column by which a list can be sorted.
+#[derive(Debug)]
+pub(super) struct ColumnHead {
+    pub(super) name: &'static str,
+    /// The list in an order of this column: in the next one, if it is in one of them.
+    pub(super) href: String,
+    /// Which way the column runs, if the list is in its order.
+    pub(super) direction: Option<Direction>,
+}
+
+impl ColumnHead {
+    /// A column with these orders, of a list that is in the `present` one. `href` gives the list's address in an order.
+    pub(super) fn new<S: Copy + PartialEq, const N: usize>(
+        name: &'static str,
+        orders: [(S, Direction); N],
+        present: S,
+        href: impl FnOnce(S) -> String,
+    ) -> Self {
+        let place = orders.iter().position(|(order, _)| *order == present);
+        let next = place.map_or(0, |place| (place + 1) % N);
+        Self {
+            name,
+            href: href(orders[next].0),
+            direction: place.map(|place| orders[place].1),
+        }
+    }
+}
+
 /// The address of a page with a query, in which what is not chosen is left out.
 pub(super) fn link(path: &str, query: &impl Serialize) -> String {
     let query = serde_urlencoded::to_string(query).unwrap_or_default();
     format!("{path}?{query}").trim_end_matches('?').to_owned()
+}
+
+/// What a form sends along to keep a query, by the names that addresses have for it.
+pub(super) fn fields(query: &impl Serialize) -> Vec<(String, String)> {
+    let query = serde_urlencoded::to_string(query).unwrap_or_default();
+    serde_urlencoded::from_str(&query).unwrap_or_default()
 }
 
 /// Whether a query leaves this out.
@@ -250,4 +301,26 @@ pub(super) type Page = Result<Response, PageError>;
 /// Renders a template as the answer.
 pub(super) fn page(template: &impl Template) -> Page {
     Ok(Html(template.render()?).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_columns_head_leads_to_its_next_order_and_tells_the_present_one() {
+        let orders = [
+            ("longest", Direction::Descending),
+            ("shortest", Direction::Ascending),
+        ];
+        let head = |present| {
+            let head = ColumnHead::new("Plies", orders, present, str::to_owned);
+            (head.href, head.direction)
+        };
+        assert_eq!(head("newest"), ("longest".to_owned(), None));
+        let descending = Some(Direction::Descending);
+        assert_eq!(head("longest"), ("shortest".to_owned(), descending));
+        let ascending = Some(Direction::Ascending);
+        assert_eq!(head("shortest"), ("longest".to_owned(), ascending));
+    }
 }

@@ -3,12 +3,14 @@
 use askama::Template;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use rookery_common::ids::{MatchId, RunName};
+use rookery_common::ids::{MatchId, NetworkNumber, RunName};
 use rookery_common::rating::pentanomial::Pentanomial;
 use serde::{Deserialize, Serialize};
 
-use super::games::{GamesQuery, next_page};
-use super::layout::{Choice, Layout, Page, Tab, is_default, link, page};
+use super::games::{GamesQuery, if_written, next_page};
+use super::layout::{
+    Choice, ColumnHead, Direction, Layout, Page, Tab, fields, is_default, link, page,
+};
 use super::rows::{GameRow, MatchRow};
 use super::{PagesState, text};
 use crate::db::{GameFilter, MatchFilter, MatchGroup, MatchSort, SharedDatabase};
@@ -25,6 +27,9 @@ const GAMES: u32 = 50;
 pub(super) struct MatchesQuery {
     /// Only these.
     show: Option<MatchGroup>,
+    /// Only those in which this network plays.
+    #[serde(default, deserialize_with = "if_written")]
+    network: Option<NetworkNumber>,
     /// In which order.
     #[serde(default, skip_serializing_if = "is_default")]
     sort: MatchSort,
@@ -39,12 +44,24 @@ struct MatchesPage {
     run: RunName,
     matches: Vec<MatchRow>,
     groups: Vec<Choice>,
-    sorts: Vec<Choice>,
+    network: Option<NetworkNumber>,
+    /// The same matches of any network.
+    any_network: String,
+    /// What the form keeps beside its own field.
+    kept: Vec<(String, String)>,
+    heads: Heads,
     /// Whether the run has none at all.
     none_yet: bool,
     next: Option<String>,
     /// What the list leaves out, if it is sorted.
     cut: Option<String>,
+}
+
+/// The heads by which the list can be sorted.
+struct Heads {
+    games: ColumnHead,
+    elo: ColumnHead,
+    opened: ColumnHead,
 }
 
 #[derive(Template)]
@@ -88,9 +105,14 @@ pub(super) async fn list(
         before: None,
         ..query
     };
+    let of_any_network = MatchesQuery {
+        network: None,
+        ..chosen
+    };
     let filter = MatchFilter {
         run: run.clone(),
         group: chosen.show,
+        network: chosen.network,
         sort: chosen.sort,
         before: before.filter(|_| chosen.sort == MatchSort::Newest),
         limit,
@@ -113,8 +135,14 @@ pub(super) async fn list(
         }),
         cut: cut.map(|which| format!("The {MATCHES} {which}.")),
         groups: groups(&path, &chosen),
-        sorts: sorts(&path, &chosen),
-        none_yet: matches.is_empty() && before.is_none() && chosen.show.is_none(),
+        network: chosen.network,
+        any_network: link(&path, &of_any_network),
+        kept: fields(&of_any_network),
+        heads: heads(&path, &chosen),
+        none_yet: matches.is_empty()
+            && before.is_none()
+            && chosen.show.is_none()
+            && chosen.network.is_none(),
         matches: matches
             .iter()
             .map(|info| MatchRow::new(info, now))
@@ -136,14 +164,17 @@ fn groups(path: &str, query: &MatchesQuery) -> Vec<Choice> {
     all.map(choice).into()
 }
 
-fn sorts(path: &str, query: &MatchesQuery) -> Vec<Choice> {
-    let all = [
-        (MatchSort::Newest, "newest first"),
-        (MatchSort::Games, "most games first"),
-        (MatchSort::Score, "best score first"),
-    ];
-    let choice = |(sort, name)| Choice::new(path, query, name, |other| other.sort = sort);
-    all.map(choice).into()
+fn heads(path: &str, query: &MatchesQuery) -> Heads {
+    let head = |name, sort| {
+        ColumnHead::new(name, [(sort, Direction::Descending)], query.sort, |sort| {
+            link(path, &MatchesQuery { sort, ..*query })
+        })
+    };
+    Heads {
+        games: head("Games", MatchSort::Games),
+        elo: head("Elo", MatchSort::Score),
+        opened: head("Opened", MatchSort::Newest),
+    }
 }
 
 /// `GET /matches/{id}`

@@ -5,11 +5,11 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use rookery_common::ids::{NetworkNumber, RunName};
 use rookery_common::protocol::networks::{NetworkInfo, PuzzleGroup, PuzzleScore};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::chart::{Chart, ChartData, Line, Point};
-use super::layout::{Layout, Page, Tab, page};
-use super::networks::paginate;
+use super::chart::{Chart, ChartData, ChartLinks, ChartQuery, Line, Point, View, ends};
+use super::layout::{Layout, Page, Tab, link, page};
+use super::networks::{Over, paginate};
 use super::{PagesState, text};
 use crate::db::{DbError, PuzzleSetInfo};
 use crate::server::address::Address;
@@ -30,8 +30,10 @@ const THEMES: usize = 4;
 const LINES: [&str; THEMES + 1] = ["plain", "second", "third", "fourth", "fifth"];
 
 /// What stands after the question mark.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub(super) struct PuzzlesQuery {
+    #[serde(flatten)]
+    chart: ChartQuery<Over>,
     /// Only networks that are older than this one are listed.
     before: Option<NetworkNumber>,
 }
@@ -42,6 +44,9 @@ struct PuzzlesPage {
     layout: Layout,
     run: RunName,
     chart: Option<String>,
+    /// Whether some network has tried enough puzzles to be drawn.
+    is_drawn: bool,
+    links: ChartLinks,
     themes: Vec<String>,
     /// Whether puzzles have ratings: mined ones have none.
     rated: bool,
@@ -56,7 +61,19 @@ struct PuzzlesPage {
 }
 
 /// A network and how it did.
-type Scored = (NetworkNumber, PuzzleScore);
+struct Scored {
+    number: NetworkNumber,
+    /// Where it is on the chart's horizontal axis; nowhere if that is not known.
+    place: Option<f64>,
+    score: PuzzleScore,
+}
+
+impl Scored {
+    /// Whether it has tried enough puzzles to be drawn.
+    const fn is_drawn(&self) -> bool {
+        self.score.tried >= LEAST
+    }
+}
 
 struct ScoreRow {
     number: NetworkNumber,
@@ -81,9 +98,17 @@ pub(super) async fn scores(
     let now = state.now();
     let mut networks = state.db.networks_in_short(&run).await?;
     networks.retain(|info| info.puzzles.is_some());
-    let all: Vec<Scored> = networks.iter().filter_map(score_of).collect();
+    let over = query.chart.over;
+    let all: Vec<Scored> = networks
+        .iter()
+        .filter_map(|info| scored(info, over, info.puzzles.clone()))
+        .collect();
+    let drawn = all.iter().filter(|scored| scored.is_drawn());
+    let path = format!("/runs/{run}/puzzles");
+    let ends = ends(drawn.filter_map(|scored| scored.place));
+    let links = ChartQuery::links(&path, &query, |query| &mut query.chart, ends);
     let (networks, last) = paginate(networks, query.before);
-    let scored = with_groups(&state, &run, &networks).await?;
+    let scored = with_groups(&state, &run, &networks, over).await?;
     let themes = themes(&scored);
     let set = |info: PuzzleSetInfo| SetRow {
         ago: text::ago(now, &info.added_at),
@@ -91,11 +116,18 @@ pub(super) async fn scores(
     };
     page(&PuzzlesPage {
         layout: Layout::of(&state.presentation, &info, Tab::Puzzles).pictured(&address),
-        chart: draw(&run, &all, &scored, &themes)?,
+        chart: draw(&run, &all, &scored, &themes, query.chart)?,
+        is_drawn: all.iter().any(Scored::is_drawn),
+        links,
         is_part: scored.len() < all.len(),
-        next: last.map(|last| format!("/runs/{run}/puzzles?before={last}")),
-        left_out: all.iter().filter(|(_, score)| score.tried < LEAST).count(),
-        rated: scored.iter().any(|(_, score)| score.performance.is_some()),
+        next: last.map(|last| {
+            let before = Some(last);
+            link(&path, &PuzzlesQuery { before, ..query })
+        }),
+        left_out: all.iter().filter(|scored| !scored.is_drawn()).count(),
+        rated: scored
+            .iter()
+            .any(|scored| scored.score.performance.is_some()),
         scores: scored
             .into_iter()
             .map(|scored| row(scored, &themes))
@@ -113,8 +145,12 @@ pub(super) async fn scores(
     })
 }
 
-fn score_of(info: &NetworkInfo) -> Option<Scored> {
-    Some((info.number, info.puzzles.clone()?))
+fn scored(info: &NetworkInfo, over: Over, score: Option<PuzzleScore>) -> Option<Scored> {
+    Some(Scored {
+        number: info.number,
+        place: over.place(info),
+        score: score?,
+    })
 }
 
 /// The same networks with their scores by theme and by rating.
@@ -122,6 +158,7 @@ async fn with_groups(
     state: &PagesState,
     run: &RunName,
     networks: &[NetworkInfo],
+    over: Over,
 ) -> Result<Vec<Scored>, DbError> {
     let (Some(newest), Some(oldest)) = (networks.first(), networks.last()) else {
         return Ok(Vec::new());
@@ -130,16 +167,14 @@ async fn with_groups(
     let mut scores = state
         .list(|db| async move { db.puzzle_scores(&of, numbers).await })
         .await?;
-    let scored = networks.iter().map(|info| info.number);
-    Ok(scored
-        .filter_map(|number| Some((number, scores.remove(&number)?)))
-        .collect())
+    let with_groups = |info: &NetworkInfo| scored(info, over, scores.remove(&info.number));
+    Ok(networks.iter().filter_map(with_groups).collect())
 }
 
 /// The lengths of mates, which tell most; without mates, the themes that were tried most.
 fn themes(scored: &[Scored]) -> Vec<String> {
     let mut tried = std::collections::BTreeMap::<&str, u64>::new();
-    for group in scored.iter().flat_map(|(_, score)| &score.themes) {
+    for group in scored.iter().flat_map(|scored| &scored.score.themes) {
         *tried.entry(&group.name).or_default() += group.tried;
     }
     if tried.keys().any(|name| name.starts_with("mateIn")) {
@@ -159,7 +194,8 @@ fn group<'a>(score: &'a PuzzleScore, theme: &str) -> Option<&'a PuzzleGroup> {
     score.themes.iter().find(|group| group.name == theme)
 }
 
-fn row((number, score): Scored, themes: &[String]) -> ScoreRow {
+fn row(scored: Scored, themes: &[String]) -> ScoreRow {
+    let Scored { number, score, .. } = scored;
     let cell = |theme: &String| {
         group(&score, theme).map_or_else(|| "–".to_owned(), |g| text::percent(g.solved, g.tried))
     };
@@ -176,15 +212,17 @@ fn draw(
     all: &[Scored],
     listed: &[Scored],
     themes: &[String],
+    query: ChartQuery<Over>,
 ) -> Result<Option<String>, askama::Error> {
+    let (over, view) = (query.over, query.view());
     let of_theme = |theme: &str| {
-        let share = |(number, score): &Scored| {
-            let group = group(score, theme).filter(|group| group.tried >= LEAST)?;
-            Some((f64::from(number.0), text::share(group.solved, group.tried)))
+        let share = |scored: &Scored| {
+            let group = group(&scored.score, theme).filter(|group| group.tried >= LEAST)?;
+            Some((scored.place?, text::share(group.solved, group.tried)))
         };
         listed.iter().rev().filter_map(share).collect()
     };
-    let points: Vec<Point> = points(run, all);
+    let points: Vec<Point> = points(run, all, view);
     let all = points.iter().map(|point| (point.x, point.y));
     let named = themes.iter().map(|theme| (theme.clone(), of_theme(theme)));
     let lines = std::iter::once(("all".to_owned(), all.collect())).chain(named);
@@ -195,28 +233,32 @@ fn draw(
     });
     Chart::render(ChartData {
         title: format!("Share of puzzles solved by the networks of run {run}"),
-        x_name: "network",
+        x_name: over.name(),
+        x_axis: over.axis(),
         lines: lines.collect(),
         points,
         y_range: Some((0.0, 100.0)),
+        view,
         ..ChartData::default()
     })
 }
 
-/// The shares that networks have solved, without those that have tried too few: a point for each, or for several
-/// neighbours together.
-fn points(run: &RunName, scored: &[Scored]) -> Vec<Point> {
-    let tried = scored.iter().rev().filter(|(_, s)| s.tried >= LEAST);
-    let tried: Vec<&Scored> = tried.collect();
-    let each = tried.len().div_ceil(DRAWN).max(1);
-    let neighbours = tried.chunks(each);
+/// The shares that networks in view have solved, without those that have tried too few: a point for each, or for
+/// several neighbours together.
+fn points(run: &RunName, scored: &[Scored], view: View) -> Vec<Point> {
+    let in_view = |scored: &&Scored| scored.place.is_some_and(|place| view.holds(place));
+    let drawn = scored.iter().rev().filter(|scored| scored.is_drawn());
+    let drawn: Vec<&Scored> = drawn.filter(in_view).collect();
+    let each = drawn.len().div_ceil(DRAWN).max(1);
+    let neighbours = drawn.chunks(each);
     neighbours.filter_map(|part| point(run, part)).collect()
 }
 
 /// The share that neighbours have solved, the oldest first.
 fn point(run: &RunName, neighbours: &[&Scored]) -> Option<Point> {
-    let (first, last) = (neighbours.first()?.0, neighbours.last()?.0);
-    let scores = || neighbours.iter().map(|(_, score)| score);
+    let (oldest, newest) = (neighbours.first()?, neighbours.last()?);
+    let (first, last) = (oldest.number, newest.number);
+    let scores = || neighbours.iter().map(|scored| &scored.score);
     let score = PuzzleScore {
         tried: scores().map(|score| score.tried).sum(),
         solved: scores().map(|score| score.solved).sum(),
@@ -228,7 +270,7 @@ fn point(run: &RunName, neighbours: &[&Scored]) -> Option<Point> {
         format!("#{first} to #{last}")
     };
     Some(Point {
-        x: f64::midpoint(f64::from(first.0), f64::from(last.0)),
+        x: f64::midpoint(oldest.place?, newest.place?),
         y: text::share(score.solved, score.tried),
         interval: Some(text::share_interval(score.solved, score.tried)),
         class: if score.tried < FEW { "few" } else { "score" },
@@ -251,13 +293,17 @@ mod tests {
             solved: tried / 2,
             ..PuzzleScore::default()
         };
-        (NetworkNumber(number), score)
+        Scored {
+            number: NetworkNumber(number),
+            place: Some(f64::from(number)),
+            score,
+        }
     }
 
     #[test]
     fn what_few_puzzles_say_is_drawn_as_such_or_not_at_all() {
         let run = "main".parse().unwrap();
-        let of = |tried| points(&run, &[score(3, tried)]).pop();
+        let of = |tried| points(&run, &[score(3, tried)], View::Whole).pop();
         assert!(of(29).is_none());
         assert_eq!(of(32).unwrap().class, "few");
         let many = of(3_360).unwrap();
@@ -265,22 +311,36 @@ mod tests {
         let (low, high) = many.interval.unwrap();
         assert!(high - low < 4.0 && low < many.y && many.y < high);
         let all = [score(4, 8), score(3, 32)];
-        let svg = draw(&run, &all, &all, &[]).unwrap().unwrap();
+        let query = ChartQuery::default();
+        let svg = draw(&run, &all, &all, &[], query).unwrap().unwrap();
         assert!(svg.contains("aria-label=\"#3: 50.0 ± 16.4"), "{svg}");
         assert!(!svg.contains("#4: "), "{svg}");
         let few = [score(4, 8)];
-        assert!(draw(&run, &few, &few, &[]).unwrap().is_none());
+        assert!(draw(&run, &few, &few, &[], query).unwrap().is_none());
     }
 
     #[test]
     fn neighbours_of_a_long_run_are_drawn_together() {
         let run = "main".parse().unwrap();
         let all: Vec<_> = (0..1_000).rev().map(|number| score(number, 60)).collect();
-        let points = points(&run, &all);
-        assert_eq!(points.len(), 334);
-        let first = &points[0];
+        let whole = points(&run, &all, View::Whole);
+        assert_eq!(whole.len(), 334);
+        let first = &whole[0];
         assert_eq!((first.x, first.y, &first.link), (1.0, 50.0, &None));
         assert!(first.label.starts_with("#0 to #2: "), "{}", first.label);
         assert!(first.label.contains("180 puzzles"), "{}", first.label);
+        let part = points(&run, &all, View::Part(100.0, 399.5));
+        assert_eq!(part.len(), 300, "each has a point");
+        assert!(part[0].label.starts_with("#100: "), "{}", part[0].label);
+    }
+
+    #[test]
+    fn a_network_whose_place_on_the_axis_is_not_known_is_not_drawn() {
+        let run = "main".parse().unwrap();
+        let unplaced = Scored {
+            place: None,
+            ..score(3, 60)
+        };
+        assert!(points(&run, &[unplaced], View::Whole).is_empty());
     }
 }

@@ -7,6 +7,7 @@ use rookery_common::protocol::people::WorkerInfo;
 use rookery_common::rating::gate::GateDecision;
 use rookery_common::rating::pentanomial::Tally;
 
+use super::layout::ColumnHead;
 use super::text;
 use crate::db::ACTIVE;
 
@@ -54,6 +55,13 @@ impl GameRow {
     pub(super) fn all(games: Vec<GameInfo>, now: Timestamp) -> Vec<Self> {
         games.into_iter().map(|game| Self::new(game, now)).collect()
     }
+}
+
+/// The heads by which a list of games can be sorted.
+#[derive(Debug)]
+pub(super) struct GameHeads {
+    pub(super) game: ColumnHead,
+    pub(super) plies: ColumnHead,
 }
 
 #[derive(Debug)]

@@ -1,13 +1,13 @@
 //! The story of a run: how it became stronger, on one page that people share.
 
 use askama::Template;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::RunName;
 use rookery_common::protocol::networks::{NetworkInfo, NetworkName, PuzzleGroup};
 
-use super::chart::{Axis, Chart, ChartData, Line, Size};
+use super::chart::{Axis, Chart, ChartData, ChartLinks, ChartQuery, Line, Size, View, ends};
 use super::instructive::{self, Instructive};
 use super::ladder::{expected, ladder, share_of_points};
 use super::layout::{Layout, Page, Tab, page};
@@ -37,6 +37,9 @@ struct StoryPage {
     /// How it all went, in sentences.
     summary: Vec<String>,
     chart: Option<String>,
+    /// Whether a part of the chart is shown.
+    is_zoomed: bool,
+    links: ChartLinks,
     scale: RatingScale,
     promotions: Vec<Promotion>,
     /// Promotions that are listed and all, if there are more.
@@ -63,8 +66,9 @@ pub(super) async fn told(
     State(state): State<PagesState>,
     address: Address,
     name: Result<Path<RunName>, PathRejection>,
+    query: Result<Query<ChartQuery<()>>, QueryRejection>,
 ) -> Page {
-    let Path(name) = name?;
+    let (Path(name), Query(query)) = (name?, query?);
     let run = state.db.run(&name).await?;
     let networks = state.db.networks_in_short(&name).await?;
     let best = networks.iter().find(|info| Some(info.number) == run.best);
@@ -82,6 +86,9 @@ pub(super) async fn told(
     let matches = state.db.matches(&newest, state.now()).await?;
     let (solves, misses) = themes(groups);
     let bests = bests(&networks);
+    let points = rated(&bests);
+    let ends = ends(points.iter().map(|(day, _)| *day));
+    let path = format!("/runs/{name}/story");
     let scale = RatingScale::of(&networks);
     let games_played = text::counted(run.games, "game");
     let positions = text::counted(run.positions, "position");
@@ -97,7 +104,9 @@ pub(super) async fn told(
         layout: Layout::of(&state.presentation, &run, Tab::Story)
             .described(&summary.join(" "))
             .pictured(&address),
-        chart: over_time(&name, &networks, &bests)?,
+        chart: over_time(&name, &networks, points, query.view())?,
+        is_zoomed: query.view().is_part() && ends.is_some(),
+        links: ChartQuery::links(&path, &query, |query| query, ends),
         promotions: promotions(&bests, is_young(&run.created_at, state.now())),
         newest: (bests.len() > PROMOTIONS).then_some((PROMOTIONS as u64, bests.len() as u64)),
         ladder: best.map_or_else(Vec::new, |best| ladder(best, &networks, &matches)),
@@ -143,18 +152,21 @@ fn gained(bests: &[&NetworkInfo], scale: &RatingScale) -> Option<String> {
     })
 }
 
-/// The ratings of the best networks over time, between level lines of the anchors.
+/// When the best networks were submitted, and their ratings.
+fn rated(bests: &[&NetworkInfo]) -> Vec<(f64, f64)> {
+    let rated = |info: &&NetworkInfo| Some((text::day(&info.submitted_at)?, info.rating?.elo));
+    bests.iter().filter_map(rated).collect()
+}
+
+/// The ratings of the best networks over time, between level lines of the anchors; nothing if none of them is in view.
 fn over_time(
     run: &RunName,
     networks: &[NetworkInfo],
-    bests: &[&NetworkInfo],
+    mut points: Vec<(f64, f64)>,
+    view: View,
 ) -> Result<Option<String>, askama::Error> {
-    let points: Vec<(f64, f64)> = bests
-        .iter()
-        .filter_map(|info| Some((text::day(&info.submitted_at)?, info.rating?.elo)))
-        .collect();
-    let (Some((first, _)), Some((last, _))) = (points.first().copied(), points.last().copied())
-    else {
+    points.retain(|(day, _)| view.holds(*day));
+    let Some(level) = ends(points.iter().map(|(day, _)| *day)) else {
         return Ok(None);
     };
     let mut lines = vec![Line {
@@ -162,7 +174,7 @@ fn over_time(
         class: "first",
         points,
     }];
-    lines.extend(anchor_lines(networks, (first, last), |anchor, _| {
+    lines.extend(anchor_lines(networks, level, |anchor, _| {
         anchor.to_string()
     }));
     Chart::render(ChartData {
@@ -172,6 +184,7 @@ fn over_time(
         x_axis: Axis::Days,
         y_span: ELO_SPAN,
         size: Size::Full,
+        view,
         ..ChartData::default()
     })
 }

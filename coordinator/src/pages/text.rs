@@ -204,8 +204,12 @@ pub(super) fn minute(time: &str) -> String {
 
 /// A time in days since 1970, for charts.
 pub(super) fn day(time: &str) -> Option<f64> {
-    let time: Timestamp = time.parse().ok()?;
-    Some(time.as_second() as f64 / 86_400.0)
+    time.parse().ok().map(day_of)
+}
+
+/// The same for a time that is none of a text.
+pub(super) fn day_of(time: Timestamp) -> f64 {
+    time.as_second() as f64 / 86_400.0
 }
 
 /// A span of time that ends now.

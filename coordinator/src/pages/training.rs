@@ -7,13 +7,16 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use rookery_common::ids::RunName;
 use rookery_common::params::{LearningRate, Optimizer, TrainingParams};
-use rookery_common::protocol::runs::{MetricPoint, RunInfo};
+use rookery_common::protocol::runs::RunInfo;
 use serde::{Deserialize, Serialize};
 
-use super::chart::{Chart, ChartData, Line, Size, View, write_place};
-use super::layout::{Choice, Layout, Page, Tab, page};
+use super::chart::{
+    Axis, AxisChoice, Chart, ChartData, ChartLinks, ChartQuery, Line, Size, View, ends,
+};
+use super::layout::{Layout, Page, Tab, page};
 use super::measures::{Measure, Unit};
 use super::{PagesState, text};
+use crate::db::MetricRecord;
 use crate::server::address::Address;
 
 /// Most reports that are read: twenty for each point that is drawn.
@@ -42,8 +45,7 @@ struct TrainingPage {
     /// A step of reports that are left out.
     stray: Option<u64>,
     charts: Vec<Card>,
-    /// What parts of the charts can be shown.
-    views: Vec<Choice>,
+    links: ChartLinks,
     /// Whether a part of them is shown.
     is_zoomed: bool,
     settings: Vec<(&'static str, String)>,
@@ -59,7 +61,48 @@ struct Card {
     chart: String,
 }
 
-/// What was measured of one thing: values over steps.
+/// Over what numbers are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Over {
+    /// Optimiser steps.
+    #[default]
+    Steps,
+    /// When they were reported.
+    Time,
+}
+
+impl AxisChoice for Over {
+    const ALL: &'static [(Self, &'static str)] =
+        &[(Self::Steps, "by step"), (Self::Time, "by time")];
+}
+
+impl Over {
+    /// Where a report is.
+    fn place(self, record: &MetricRecord) -> f64 {
+        match self {
+            Self::Steps => record.point.step as f64,
+            Self::Time => text::day_of(record.reported_at),
+        }
+    }
+
+    const fn axis(self) -> Axis {
+        match self {
+            Self::Steps => Axis::Whole,
+            Self::Time => Axis::Days,
+        }
+    }
+
+    /// What it is called below a chart, and in a chart's title.
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Steps => ("step", "optimiser steps"),
+            Self::Time => ("time (UTC)", "time"),
+        }
+    }
+}
+
+/// What was measured of one thing: values over steps, or over time.
 #[derive(Debug, Default, PartialEq)]
 struct Measured {
     training: Vec<(f64, f64)>,
@@ -67,39 +110,30 @@ struct Measured {
     held_out: Vec<(f64, f64)>,
 }
 
-/// What stands after the question mark.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-pub(super) struct TrainingQuery {
-    /// The step at which charts begin.
-    #[serde(serialize_with = "write_place")]
-    from: Option<f64>,
-    /// The step at which they end.
-    #[serde(serialize_with = "write_place")]
-    to: Option<f64>,
-}
-
 /// `GET /runs/{run}/training`
 pub(super) async fn charts(
     State(state): State<PagesState>,
     address: Address,
     name: Result<Path<RunName>, PathRejection>,
-    query: Result<Query<TrainingQuery>, QueryRejection>,
+    query: Result<Query<ChartQuery<Over>>, QueryRejection>,
 ) -> Page {
     let (Path(name), Query(query)) = (name?, query?);
-    let view = View::of(query.from, query.to);
+    let (over, view) = (query.over, query.view());
     let run = state.db.run(&name).await?;
-    let points = state.db.metrics_throughout(&name, POINTS).await?;
-    let (points, stray) = drop_strays(&points);
+    let records = state.db.metrics_throughout(&name, POINTS).await?;
+    let (records, stray) = drop_strays(&records);
+    let ends = ends(records.iter().map(|record| over.place(record)));
+    let path = format!("/runs/{}/training", run.name);
     let mut charts = Vec::new();
-    for (name, measured) in series(points) {
-        charts.extend(card(&name, &measured, view)?);
+    for (name, measured) in series(records, over) {
+        charts.extend(card(&name, &measured, over, view)?);
     }
     page(&TrainingPage {
         layout: Layout::of(&state.presentation, &run, Tab::Training).pictured(&address),
         address,
-        views: views(&run.name, points, &query),
-        is_zoomed: view.is_part() && !points.is_empty(),
-        last_step: points.last().map_or(0, |point| point.step),
+        links: ChartQuery::links(&path, &query, |query| query, ends),
+        is_zoomed: view.is_part() && !records.is_empty(),
+        last_step: records.last().map_or(0, |record| record.point.step),
         heard: run
             .last_report
             .as_ref()
@@ -114,38 +148,46 @@ pub(super) async fn charts(
 
 /// Reports without the few whose steps are far from those of all others, in whose charts nothing
 /// else could be seen, and the farthest of these steps.
-fn drop_strays(points: &[MetricPoint]) -> (&[MetricPoint], Option<u64>) {
-    let few = points.len() / FEW;
+fn drop_strays(records: &[MetricRecord]) -> (&[MetricRecord], Option<u64>) {
+    let few = records.len() / FEW;
     let far = |way: u64, reach: u64| way > reach.saturating_mul(FAR);
-    let end = (points.len() - few..points.len())
+    // The way from one report to a later one.
+    let way =
+        |from: &MetricRecord, to: &MetricRecord| to.point.step.saturating_sub(from.point.step);
+    let end = (records.len() - few..records.len())
         .find(|&place| {
-            let before = &points[..place];
-            before.last().is_some_and(|last| {
-                let reach = last.step.saturating_sub(before[0].step);
-                far(points[place].step.saturating_sub(last.step), reach)
-            })
+            let before = &records[..place];
+            before
+                .last()
+                .is_some_and(|last| far(way(last, &records[place]), way(&before[0], last)))
         })
-        .unwrap_or(points.len());
+        .unwrap_or(records.len());
     let begin = (0..few.min(end))
         .rev()
         .find(|&place| {
-            let behind = &points[place + 1..end];
-            behind.last().is_some_and(|last| {
-                let reach = last.step.saturating_sub(behind[0].step);
-                far(behind[0].step.saturating_sub(points[place].step), reach)
-            })
+            let behind = &records[place + 1..end];
+            behind
+                .last()
+                .is_some_and(|last| far(way(&records[place], &behind[0]), way(&behind[0], last)))
         })
         .map_or(0, |place| place + 1);
-    let above = points[end..].last();
-    let stray = above.or_else(|| points[..begin].first());
-    (&points[begin..end], stray.map(|point| point.step))
+    let above = records[end..].last();
+    let stray = above.or_else(|| records[..begin].first());
+    (&records[begin..end], stray.map(|record| record.point.step))
 }
 
-/// Values over steps, by name; losses first. There are no more than [`CHARTS`]: each report may have names of its own.
-fn series(points: &[MetricPoint]) -> Vec<(String, Measured)> {
+/// Values over steps or time, by name; losses first. There are no more than [`CHARTS`]: each report may have names of its
+/// own.
+fn series(records: &[MetricRecord], over: Over) -> Vec<(String, Measured)> {
     let mut series: BTreeMap<(bool, &str), Measured> = BTreeMap::new();
-    for point in points {
-        for (name, value) in &point.values {
+    let mut placed: Vec<(f64, &MetricRecord)> = records
+        .iter()
+        .map(|record| (over.place(record), record))
+        .collect();
+    // A trainer that began anew reports its first steps last.
+    placed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    for (place, record) in placed {
+        for (name, value) in &record.point.values {
             let of_validation = name.strip_prefix("validation_");
             let name = of_validation.unwrap_or(name);
             let key = (!name.contains("loss"), name);
@@ -154,7 +196,7 @@ fn series(points: &[MetricPoint]) -> Vec<(String, Measured)> {
                 Some(_) => &mut measured.held_out,
                 None => &mut measured.training,
             };
-            values.push((point.step as f64, *value));
+            values.push((place, *value));
         }
     }
     series
@@ -164,31 +206,13 @@ fn series(points: &[MetricPoint]) -> Vec<(String, Measured)> {
         .collect()
 }
 
-/// All of the charts, and parts of them to their end.
-fn views(run: &RunName, points: &[MetricPoint], query: &TrainingQuery) -> Vec<Choice> {
-    let (Some(first), Some(last)) = (points.first(), points.last()) else {
-        return Vec::new();
-    };
-    let newest = |part: u64| {
-        let reach = last.step.saturating_sub(first.step) / part;
-        Some((last.step - reach) as f64)
-    };
-    let all = [
-        (None, "whole run"),
-        (newest(2), "second half"),
-        (newest(10), "last tenth"),
-    ];
-    let path = format!("/runs/{run}/training");
-    let choice = |(from, name)| {
-        Choice::new(&path, query, name, |other| {
-            (other.from, other.to) = (from, None);
-        })
-    };
-    all.map(choice).into()
-}
-
 /// The chart of what has this name in reports; none if there is nothing to draw.
-fn card(name: &str, measured: &Measured, view: View) -> Result<Option<Card>, askama::Error> {
+fn card(
+    name: &str,
+    measured: &Measured,
+    over: Over,
+    view: View,
+) -> Result<Option<Card>, askama::Error> {
     let known = Measure::named(name);
     let unit = known.map_or(Unit::None, |measure| measure.unit);
     let title = known.map_or_else(|| name.replace('_', " "), |m| m.title.to_owned());
@@ -215,9 +239,11 @@ fn card(name: &str, measured: &Measured, view: View) -> Result<Option<Card>, ask
         class,
         points: in_unit(thinned(&keep_visible(values, view)), unit),
     });
+    let (x_name, x_title) = over.names();
     let chart = Chart::render(ChartData {
-        title: format!("{title} over optimiser steps, at last {latest}"),
-        x_name: "step",
+        title: format!("{title} over {x_title}, at last {latest}"),
+        x_name,
+        x_axis: over.axis(),
         lines: lines.collect(),
         size: Size::Half,
         view,
@@ -233,7 +259,7 @@ fn card(name: &str, measured: &Measured, view: View) -> Result<Option<Card>, ask
 
 /// The values that are drawn: a part of the chart has more detail than all of it.
 fn keep_visible(values: &[(f64, f64)], view: View) -> Vec<(f64, f64)> {
-    let drawn = values.iter().filter(|(step, _)| view.holds(*step));
+    let drawn = values.iter().filter(|(place, _)| view.holds(*place));
     drawn.copied().collect()
 }
 
@@ -251,7 +277,9 @@ fn format_value(value: f64, unit: Unit) -> String {
 fn in_unit(points: Vec<(f64, f64)>, unit: Unit) -> Vec<(f64, f64)> {
     let factor = if unit == Unit::Percent { 100.0 } else { 1.0 };
     let points = points.into_iter();
-    points.map(|(step, value)| (step, factor * value)).collect()
+    points
+        .map(|(place, value)| (place, factor * value))
+        .collect()
 }
 
 /// Means of as many neighbours as it takes to come down to [`DRAWN`] points.
@@ -335,7 +363,39 @@ fn settings(params: &TrainingParams) -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use rookery_common::protocol::runs::MetricPoint;
+
     use super::*;
+
+    /// A report that came in as many days after 1970 as it has steps.
+    fn record(step: u64, values: BTreeMap<String, f64>) -> MetricRecord {
+        let reported_at = Timestamp::from_second(86_400 * step.min(1_000).cast_signed());
+        MetricRecord {
+            point: MetricPoint { step, values },
+            reported_at: reported_at.unwrap(),
+        }
+    }
+
+    #[test]
+    fn over_time_the_steps_of_a_trainer_that_began_anew_come_last() {
+        let value = |value: f64| [("loss".to_owned(), value)].into();
+        let mut records = [1, 2, 3].map(|step| record(step, value(step as f64)));
+        records[0].reported_at = Timestamp::from_second(4 * 86_400).unwrap();
+        let drawn = |over| series(&records, over).remove(0).1.training;
+        assert_eq!(drawn(Over::Steps), [(1.0, 1.0), (2.0, 2.0), (3.0, 3.0)]);
+        assert_eq!(drawn(Over::Time), [(2.0, 2.0), (3.0, 3.0), (4.0, 1.0)]);
+        let (_, measured) = series(&records, Over::Time).remove(0);
+        let card = card("loss", &measured, Over::Time, View::Whole);
+        let chart = card.unwrap().unwrap().chart;
+        for part in [
+            "Loss over time, at last 1.000",
+            ">time (UTC)</text>",
+            ">4 Jan</text>",
+        ] {
+            assert!(chart.contains(part), "{part}: {chart}");
+        }
+    }
 
     #[test]
     fn losses_come_first_and_long_series_are_thinned() {
@@ -344,13 +404,8 @@ mod tests {
                 .map(|(n, v)| (n.to_owned(), v))
                 .into()
         };
-        let points: Vec<_> = (0..1000)
-            .map(|step| MetricPoint {
-                step,
-                values: values(step),
-            })
-            .collect();
-        let series = series(&points);
+        let records: Vec<_> = (0..1000).map(|step| record(step, values(step))).collect();
+        let series = series(&records, Over::Steps);
         assert_eq!(
             series
                 .iter()
@@ -396,11 +451,11 @@ mod tests {
     /// Anybody may ask for the page; a report names what it likes.
     #[test]
     fn a_page_has_so_many_charts_whatever_reports_are_named() {
-        let points = (0..1000).map(|step| MetricPoint {
-            step,
-            values: [(format!("m{step}"), 1.0), ("policy_loss".to_owned(), 1.0)].into(),
+        let records = (0..1000).map(|step| {
+            let values = [(format!("m{step}"), 1.0), ("policy_loss".to_owned(), 1.0)];
+            record(step, values.into())
         });
-        let series = series(&points.collect::<Vec<_>>());
+        let series = series(&records.collect::<Vec<_>>(), Over::Steps);
         assert_eq!(series.len(), CHARTS);
         assert_eq!(series[0].0, "policy_loss");
     }
@@ -408,13 +463,11 @@ mod tests {
     #[test]
     fn a_few_reports_far_from_all_others_are_left_out() {
         let kept = |steps: &[u64]| {
-            let point = |step: &u64| MetricPoint {
-                step: *step,
-                values: BTreeMap::new(),
-            };
-            let points: Vec<_> = steps.iter().map(point).collect();
-            let (kept, stray) = drop_strays(&points);
-            (kept.iter().map(|p| p.step).collect::<Vec<_>>(), stray)
+            let record = |step: &u64| record(*step, BTreeMap::new());
+            let records: Vec<_> = steps.iter().map(record).collect();
+            let (kept, stray) = drop_strays(&records);
+            let steps = kept.iter().map(|record| record.point.step);
+            (steps.collect::<Vec<_>>(), stray)
         };
         let honest: Vec<u64> = (100..=129).map(|n| 10 * n).collect();
         let with = |more: &[u64]| {
@@ -446,14 +499,12 @@ mod tests {
             ("validation_policy_accuracy", 0.25),
             ("own_number", 3.0),
         ];
-        let point = MetricPoint {
-            step: 7,
-            values: values.map(|(name, n)| (name.to_owned(), n)).into(),
-        };
-        let series = series(&[point]);
+        let values = values.map(|(name, n)| (name.to_owned(), n)).into();
+        let series = series(&[record(7, values)], Over::Steps);
+        let card = |name: &str, measured| card(name, measured, Over::Steps, View::Whole).unwrap();
         let cards: Vec<Card> = series
             .iter()
-            .filter_map(|(name, measured)| card(name, measured, View::Whole).unwrap())
+            .filter_map(|(name, measured)| card(name, measured))
             .collect();
         let [own, accuracy] = &cards[..] else {
             panic!("two charts")

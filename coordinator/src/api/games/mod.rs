@@ -24,7 +24,7 @@ use super::extract::{Path, Query, RunQuery};
 use super::networks::{self, parse_name};
 use super::people::check_sought;
 use crate::app::App;
-use crate::db::GameFilter;
+use crate::db::{GameFilter, GameSort};
 use crate::openings::OpeningFilter;
 use crate::server::address::Address;
 
@@ -96,6 +96,7 @@ impl GamesQuery {
             plies: ply_range(self.min_plies, self.max_plies),
             opening,
             contributor: self.contributor,
+            sort: GameSort::Newest,
             before: self.before,
             limit: self.limit.unwrap_or(ANSWER).clamp(1, LARGEST_ANSWER),
         })

@@ -15,7 +15,7 @@ use crate::db::models::{runs, users};
 use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{count, day_text, time_text, time_text_opt, to_count, to_u32};
 use crate::db::sql::statement::Statement;
-use crate::db::types::{ACTIVE, ContributorFilter, Contributors};
+use crate::db::types::{ACTIVE, ContributorFilter, ContributorSort, Contributors};
 
 /// Until when after its last sign of life a worker stands on its contributor's page.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -306,8 +306,20 @@ fn build_listing(
     push_columns(&mut query, run, now)?;
     query.push(" FROM (");
     push_listed(&mut query, filter, run, now)?;
-    query.push(") AS t ORDER BY t.span_positions DESC, t.name");
+    query.push(") AS t ORDER BY ").push(order(filter.sort));
     Ok(query)
+}
+
+/// The order of the rows `t`. Names come last, as no two contributors share one.
+const fn order(sort: ContributorSort) -> &'static str {
+    match sort {
+        ContributorSort::Positions => "t.span_positions DESC, t.name",
+        ContributorSort::Games => "t.span_games DESC, t.span_positions DESC, t.name",
+        ContributorSort::LastSeen => {
+            "coalesce((SELECT max(w.last_seen) FROM workers w WHERE w.user_id = t.id), 0) DESC, t.name"
+        }
+        ContributorSort::Name => "lower(t.name)",
+    }
 }
 
 /// Adds the columns of what is told of the users `t`.
@@ -337,20 +349,21 @@ fn push_listed(
     run: Option<i64>,
     now: Timestamp,
 ) -> Result<()> {
-    query.push("SELECT r.*, count(*) OVER () AS people");
+    query.push("SELECT t.*, count(*) OVER () AS people");
     for column in ["games", "positions", "audits", "audit_positions"] {
-        query.push(", CAST(sum(r.span_").push(column);
+        query.push(", CAST(sum(t.span_").push(column);
         query.push(") OVER () AS BIGINT) AS all_").push(column);
     }
     query.push(" FROM (");
     push_ranking(query, run, Since::of(filter.span, now))?;
-    query.push(") AS r");
+    query.push(") AS t");
     if let Some(name) = &filter.name {
-        query.push(" WHERE lower(r.name) LIKE lower(");
+        query.push(" WHERE lower(t.name) LIKE lower(");
         query.bind(containing(name))?.push(") ESCAPE '!'");
     }
-    query.push(" ORDER BY r.span_positions DESC, r.name LIMIT ");
-    query.bind(i64::from(filter.limit))?.push(" OFFSET ");
+    query.push(" ORDER BY ").push(order(filter.sort));
+    query.push(" LIMIT ").bind(i64::from(filter.limit))?;
+    query.push(" OFFSET ");
     query.bind(i64::from(filter.skip))?;
     Ok(())
 }

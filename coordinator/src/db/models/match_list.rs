@@ -38,7 +38,17 @@ fn build_query(filter: &MatchFilter, run: i64) -> Result<Statement> {
 
 /// Adds the conditions of a filter. Only an open match may be of either purpose, so one column finds each group.
 fn push_conditions(query: &mut Statement, filter: &MatchFilter, run: i64) -> Result<()> {
-    query.push("m.run_id = ").bind(run)?;
+    match filter.network {
+        None => query.push("m.run_id = ").bind(run)?,
+        Some(network) => {
+            let number = i64::from(network.0);
+            query.push("m.id IN (SELECT c.id FROM matches c WHERE c.run_id = ");
+            query.bind(run)?.push(" AND c.candidate = ").bind(number)?;
+            query.push(" UNION ALL SELECT o.id FROM matches o WHERE o.run_id = ");
+            query.bind(run)?.push(" AND o.opponent = ").bind(number)?;
+            query.push(")")
+        }
+    };
     query.push(match filter.group {
         None => "",
         Some(MatchGroup::Gates) => " AND m.purpose = 'gate'",
@@ -61,5 +71,35 @@ impl Ledger {
             let rows: Vec<MatchRow> = build_query(filter, run)?.fetch_all(conn).await?;
             matches::infos(conn, rows, now).await
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rookery_common::ids::NetworkNumber;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn matches_of_a_network_are_found_by_an_index_for_each_side() {
+        let newest = MatchFilter::newest(&"main".parse().unwrap(), 200);
+        for sort in [MatchSort::Newest, MatchSort::Games] {
+            for group in [None, Some(MatchGroup::Open)] {
+                let filter = MatchFilter {
+                    group,
+                    network: Some(NetworkNumber(3)),
+                    sort,
+                    ..newest.clone()
+                };
+                let found = build_query(&filter, 1).unwrap().plan().await;
+                for (side, index) in [("c", "candidate"), ("o", "opponent")] {
+                    let index =
+                        format!("{side} USING COVERING INDEX matches_of_{index} (run_id=? AND");
+                    assert!(found.contains(&index), "{found}");
+                }
+                assert!(!found.contains("SCAN m"), "{found}");
+                assert!(!found.contains("matches_of_run"), "{found}");
+            }
+        }
     }
 }

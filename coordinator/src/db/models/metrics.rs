@@ -8,7 +8,8 @@ use sqlx::AnyConnection;
 use crate::db::error::Result;
 use crate::db::models::runs;
 use crate::db::sql::ledger::{Ledger, read, transact};
-use crate::db::sql::rows::{count, from_json, to_json};
+use crate::db::sql::rows::{count, from_json, time, to_json};
+use crate::db::types::MetricRecord;
 
 impl Ledger {
     /// Adds a trainer's metrics; a step that was reported before is replaced.
@@ -68,7 +69,7 @@ impl Ledger {
 
     /// Metrics of a run in order, from its beginning to the last one: at most so many, and of those
     /// whose steps lie closer than that many do in all, only some.
-    pub async fn metrics_throughout(&self, run: &RunName, most: u32) -> Result<Vec<MetricPoint>> {
+    pub async fn metrics_throughout(&self, run: &RunName, most: u32) -> Result<Vec<MetricRecord>> {
         read!(self, "metrics", |conn| async {
             let run = runs::id_of(conn, run).await?;
             let ends: (Option<i64>, Option<i64>) = sqlx::query_as(
@@ -88,7 +89,7 @@ impl Ledger {
                 let rows = at_marks(conn, run, last, gap).await?;
                 let found = rows.len() as i64;
                 if gap == 1 || 4 * found >= most {
-                    return rows.iter().map(|json| from_json("metrics", json)).collect();
+                    return rows.into_iter().map(into_record).collect();
                 }
                 // A gap that holds a report holds at most two more of the shorter ones than fit into it.
                 gap = gap * found / (most - 2 * found) + 1;
@@ -97,16 +98,28 @@ impl Ledger {
     }
 }
 
+fn into_record((json, reported_at): (String, i64)) -> Result<MetricRecord> {
+    Ok(MetricRecord {
+        point: from_json("metrics", &json)?,
+        reported_at: time(reported_at)?,
+    })
+}
+
 /// The last report before each mark, the marks going down from a step; where there is none between
 /// two marks, none. No report is read but those in the answer: each is found by its step.
-async fn at_marks(conn: &mut AnyConnection, run: i64, last: i64, gap: i64) -> Result<Vec<String>> {
-    let rows: Vec<String> = sqlx::query_scalar(
+async fn at_marks(
+    conn: &mut AnyConnection,
+    run: i64,
+    last: i64,
+    gap: i64,
+) -> Result<Vec<(String, i64)>> {
+    let rows = sqlx::query_as(
         "WITH RECURSIVE found (step) AS (
            SELECT CAST($2 AS BIGINT) UNION ALL
            SELECT (SELECT max(m.step) FROM metrics m WHERE m.run_id = $1
                AND m.step <= found.step - CAST($3 AS BIGINT) + ($2 - found.step) % $3)
            FROM found WHERE found.step IS NOT NULL)
-         SELECT content FROM metrics WHERE run_id = $1 AND step IN (SELECT step FROM found)
+         SELECT content, reported_at FROM metrics WHERE run_id = $1 AND step IN (SELECT step FROM found)
          ORDER BY step",
     )
     .bind(run)

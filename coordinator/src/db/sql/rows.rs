@@ -23,7 +23,8 @@ pub(crate) fn time_text(milliseconds: i64) -> Result<String> {
     Ok(time(milliseconds)?.to_string())
 }
 
-fn time(milliseconds: i64) -> Result<Timestamp> {
+/// A time from its column.
+pub(crate) fn time(milliseconds: i64) -> Result<Timestamp> {
     Timestamp::from_millisecond(milliseconds).map_err(|error| unreadable("time", &error))
 }
 

@@ -212,7 +212,27 @@ impl Columns<'_> {
 
 #[cfg(test)]
 mod tests {
+    use sqlx::Connection as _;
+
     use super::*;
+
+    impl Statement {
+        /// How SQLite finds the rows.
+        pub(crate) async fn plan(self) -> String {
+            sqlx::any::install_default_drivers();
+            let mut connection = AnyConnection::connect("sqlite::memory:").await.unwrap();
+            let schema = Dialect::Sqlite.schema();
+            schema.run(&mut connection).await.unwrap();
+            let (sql, arguments) = self.finish();
+            let sql = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.0));
+            let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as_with(sql, arguments)
+                .fetch_all(&mut connection)
+                .await
+                .unwrap();
+            let steps = steps.into_iter().map(|(.., detail)| detail);
+            steps.collect::<Vec<_>>().join("; ")
+        }
+    }
 
     #[test]
     fn lists_are_filled_up_with_their_last_item() {

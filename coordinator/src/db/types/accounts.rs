@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::{RunName, UserId};
 use rookery_common::protocol::people::{ContributorInfo, Credit, Scope, Span};
 use rookery_common::protocol::trust::{QuarantineInfo, WorkerBlock};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::tokens::TokenHash;
 use crate::trust::verdict::Auditor;
@@ -158,7 +158,7 @@ pub struct UserInfo {
     pub last_seen: Option<String>,
 }
 
-/// Which contributors to list, those with most positions in a span of time first.
+/// Which contributors to list, and in which order.
 #[derive(Debug, Clone)]
 pub struct ContributorFilter {
     pub run: Option<RunName>,
@@ -166,9 +166,25 @@ pub struct ContributorFilter {
     pub span: Span,
     /// Only those whose names contain this, in any case.
     pub name: Option<String>,
+    pub sort: ContributorSort,
     /// Not so many of the first.
     pub skip: u32,
     pub limit: u32,
+}
+
+/// In which order contributors are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ContributorSort {
+    /// Most positions in the span of time first.
+    #[default]
+    Positions,
+    /// Most games in it first.
+    Games,
+    /// Those whose workers were heard last first.
+    LastSeen,
+    /// By their names.
+    Name,
 }
 
 /// Contributors of a span of time.

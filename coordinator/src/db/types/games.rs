@@ -121,7 +121,7 @@ pub struct MatchDraft {
     pub seed: Seed,
 }
 
-/// Which games to list, newest first.
+/// Which games to list, and in which order.
 #[derive(Debug, Clone, Default)]
 pub struct GameFilter {
     pub run: Option<RunName>,
@@ -139,6 +139,7 @@ pub struct GameFilter {
     pub opening: Option<OpeningFilter>,
     /// Only those that the contributor of this name sent.
     pub contributor: Option<String>,
+    pub sort: GameSort,
     /// Only games before this one.
     pub before: Option<GameId>,
     pub limit: u32,
@@ -155,12 +156,35 @@ impl GameFilter {
     }
 }
 
+/// In which order games are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GameSort {
+    /// The newest first.
+    #[default]
+    Newest,
+    /// Those of most plies first, of the newest [`GameSort::GAMES`]. Those of a contributor are in the newest
+    /// [`GameSort::CHUNKS`].
+    Longest,
+    /// Those of fewest plies first, of the same.
+    Shortest,
+}
+
+impl GameSort {
+    /// How many of the newest games are looked through for an order that no index has.
+    pub const GAMES: u64 = 10_000;
+    /// In how many of a contributor's chunks these games are found: each may hold a hundred.
+    pub const CHUNKS: u64 = 1_000;
+}
+
 /// Which matches of a run, and in which order.
 #[derive(Debug, Clone)]
 pub struct MatchFilter {
     pub run: RunName,
     /// Only these.
     pub group: Option<MatchGroup>,
+    /// Only those in which this network plays.
+    pub network: Option<NetworkNumber>,
     pub sort: MatchSort,
     /// Only matches that were opened before this one.
     pub before: Option<MatchId>,
@@ -174,6 +198,7 @@ impl MatchFilter {
         Self {
             run: run.clone(),
             group: None,
+            network: None,
             sort: MatchSort::Newest,
             before: None,
             limit,

@@ -1,9 +1,11 @@
 //! Runs, their networks and puzzle sets.
 
+use jiff::Timestamp;
 use rookery_common::ids::{AnchorName, ContentHash, NetworkNumber, RunName, Seed, UserId};
 use rookery_common::network::NetworkSpec;
 use rookery_common::params::RunParams;
 use rookery_common::protocol::networks::ExportFormat;
+use rookery_common::protocol::runs::MetricPoint;
 use rookery_common::protocol::server::Presentation;
 use rookery_common::rating::AnchorElo;
 
@@ -93,6 +95,14 @@ pub struct PuzzleSetInfo {
     pub puzzles: u32,
     /// When it was added, RFC 3339.
     pub added_at: String,
+}
+
+/// What a trainer reported at one optimiser step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricRecord {
+    pub point: MetricPoint,
+    /// When the report came in.
+    pub reported_at: Timestamp,
 }
 
 /// A sum in the ledger that does not follow from its facts.

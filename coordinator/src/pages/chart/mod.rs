@@ -5,17 +5,18 @@
 //! with more of them it scrolls there. Numbers that are not finite, or beyond all measure, are left out.
 
 use askama::Template;
-use serde::Serializer;
 
 mod axis;
 mod drawing;
 mod preview;
+mod query;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 pub(super) use axis::Axis;
 pub(super) use preview::preview;
+pub(super) use query::{AxisChoice, ChartLinks, ChartQuery, ends};
 
 use drawing::{Drawing, Screen};
 
@@ -71,19 +72,20 @@ impl View {
         matches!(self, Self::Part(_, _))
     }
 
+    /// What is shown of a line between these places; nothing if all of it lies outside.
+    pub(super) fn clip(self, (first, last): (f64, f64)) -> Option<(f64, f64)> {
+        let (first, last) = match self {
+            Self::Part(from, to) => (from.max(first), to.min(last)),
+            Self::Fixed | Self::Whole => (first, last),
+        };
+        (first <= last).then_some((first, last))
+    }
+
     pub(super) fn holds(self, x: f64) -> bool {
         match self {
             Self::Part(from, to) => (from..=to).contains(&x),
             Self::Fixed | Self::Whole => true,
         }
-    }
-}
-
-/// Writes an end of a part into an address, a whole number without a point.
-pub(super) fn write_place<S: Serializer>(place: &Option<f64>, to: S) -> Result<S::Ok, S::Error> {
-    match place {
-        Some(place) => to.collect_str(place),
-        None => to.serialize_none(),
     }
 }
 

@@ -9,8 +9,10 @@ use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, PuzzleScore
 use serde::{Deserialize, Serialize};
 
 use super::ratings::{Over, is_thinned, rating_chart};
-use crate::pages::chart::{Size, View, write_place};
-use crate::pages::layout::{Choice, Layout, Page, Tab, is_default, link, page};
+use crate::pages::chart::{ChartLinks, ChartQuery, Size, ends};
+use crate::pages::layout::{
+    Choice, ColumnHead, Direction, Layout, Page, Tab, is_default, link, page,
+};
 use crate::pages::rating_scale::RatingScale;
 use crate::pages::{PagesState, text};
 use crate::server::address::Address;
@@ -21,15 +23,8 @@ const NETWORKS: usize = 200;
 /// What stands after the question mark.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub(in crate::pages) struct NetworksQuery {
-    /// Over what ratings are drawn.
-    #[serde(default, skip_serializing_if = "is_default")]
-    over: Over,
-    /// Where the part of the chart begins that is shown.
-    #[serde(serialize_with = "write_place")]
-    from: Option<f64>,
-    /// Where it ends.
-    #[serde(serialize_with = "write_place")]
-    to: Option<f64>,
+    #[serde(flatten)]
+    chart: ChartQuery<Over>,
     /// Which networks are listed.
     #[serde(default, skip_serializing_if = "is_default")]
     show: Show,
@@ -93,17 +88,21 @@ struct NetworksPage {
     is_thinned: bool,
     /// Whether a part of the chart is shown.
     is_zoomed: bool,
-    /// Over what else ratings can be drawn.
-    choices: Vec<Choice>,
-    /// What parts of the chart can be shown.
-    views: Vec<Choice>,
+    links: ChartLinks,
     shows: Vec<Choice>,
-    sorts: Vec<Choice>,
+    heads: Heads,
     /// What no network is called that was looked for.
     not_found: Option<String>,
     next: Option<String>,
     /// What the list leaves out, if it is sorted.
     cut: Option<String>,
+}
+
+/// The heads by which the list can be sorted.
+struct Heads {
+    network: ColumnHead,
+    rating: ColumnHead,
+    puzzles: ColumnHead,
 }
 
 struct NetworkRow {
@@ -134,8 +133,8 @@ pub(in crate::pages) async fn list(
         before: None,
         ..query
     };
-    let view = chosen.view();
-    let chart = rating_chart(&name, &networks, chosen.over, Size::Full, view)?;
+    let (over, view) = (chosen.chart.over, chosen.chart.view());
+    let chart = rating_chart(&name, &networks, over, Size::Full, view)?;
     let now = state.now();
     let row = |info: NetworkInfo| NetworkRow {
         best: Some(info.number) == run.best,
@@ -143,8 +142,10 @@ pub(in crate::pages) async fn list(
         info,
     };
     let scale = RatingScale::of(&networks);
-    let views = chosen.views(&path, &networks);
-    let is_thinned = is_thinned(&networks, chosen.over, view);
+    let own = networks.iter().filter(|info| info.anchor.is_none());
+    let ends = ends(own.filter_map(|info| over.place(info)));
+    let links = ChartQuery::links(&path, &chosen, |query| &mut query.chart, ends);
+    let is_thinned = is_thinned(&networks, over, view);
     let networks = select(networks, chosen.show, chosen.sort);
     let cut = chosen.sort.cut(networks.len());
     let (networks, last) = paginate(networks, before);
@@ -157,10 +158,9 @@ pub(in crate::pages) async fn list(
         is_zoomed: view.is_part(),
         not_found,
         cut,
-        choices: chosen.axes(&path),
-        views,
+        links,
         shows: chosen.shows(&path),
-        sorts: chosen.sorts(&path),
+        heads: chosen.heads(&path),
         next: last.map(|last| {
             let before = Some(last);
             link(&path, &NetworksQuery { before, ..chosen })
@@ -182,49 +182,6 @@ fn find_network(networks: &[NetworkInfo], text: &str) -> Option<NetworkNumber> {
 }
 
 impl NetworksQuery {
-    fn view(&self) -> View {
-        View::of(self.from, self.to)
-    }
-
-    fn axes(&self, path: &str) -> Vec<Choice> {
-        let all = [
-            (Over::Numbers, "by number"),
-            (Over::Positions, "by positions played"),
-            (Over::Time, "by time"),
-        ];
-        let choice = |(over, name)| {
-            Choice::new(path, self, name, |other| {
-                // A place on one axis is none on another.
-                if over != other.over {
-                    (other.over, other.from, other.to) = (over, None, None);
-                }
-            })
-        };
-        all.map(choice).into()
-    }
-
-    /// The whole chart, and parts of it to its end.
-    fn views(&self, path: &str, networks: &[NetworkInfo]) -> Vec<Choice> {
-        let own = networks.iter().filter(|info| info.anchor.is_none());
-        let places: Vec<f64> = own.filter_map(|info| self.over.place(info)).collect();
-        // Newest first.
-        let (Some(last), Some(first)) = (places.first(), places.last()) else {
-            return Vec::new();
-        };
-        let newest = |part: f64| Some(last - (last - first) * part);
-        let all = [
-            (None, "whole run"),
-            (newest(0.5), "second half"),
-            (newest(0.1), "last tenth"),
-        ];
-        let choice = |(from, name)| {
-            Choice::new(path, self, name, |other| {
-                (other.from, other.to) = (from, None);
-            })
-        };
-        all.map(choice).into()
-    }
-
     fn shows(&self, path: &str) -> Vec<Choice> {
         let all = [
             (Show::All, "all"),
@@ -234,14 +191,21 @@ impl NetworksQuery {
         all.map(choice).into()
     }
 
-    fn sorts(&self, path: &str) -> Vec<Choice> {
-        let all = [
-            (Sort::Number, "newest first"),
-            (Sort::Rating, "strongest first"),
-            (Sort::Puzzles, "most puzzles solved first"),
-        ];
-        let choice = |(sort, name)| Choice::new(path, self, name, |other| other.sort = sort);
-        all.map(choice).into()
+    fn heads(&self, path: &str) -> Heads {
+        let head = |name, sort| {
+            ColumnHead::new(name, [(sort, Direction::Descending)], self.sort, |sort| {
+                let sorted = Self {
+                    sort,
+                    ..self.clone()
+                };
+                link(path, &sorted)
+            })
+        };
+        Heads {
+            network: head("Network", Sort::Number),
+            rating: head("Rating", Sort::Rating),
+            puzzles: head("Puzzles solved", Sort::Puzzles),
+        }
     }
 }
 

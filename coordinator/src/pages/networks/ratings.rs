@@ -4,7 +4,7 @@ use rookery_common::ids::{AnchorName, RunName};
 use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus, Rating};
 use serde::{Deserialize, Serialize};
 
-use crate::pages::chart::{Axis, Chart, ChartData, Line, Point, Size, View};
+use crate::pages::chart::{Axis, AxisChoice, Chart, ChartData, Line, Point, Size, View, ends};
 use crate::pages::rating_scale::RatingScale;
 use crate::pages::text;
 
@@ -34,9 +34,17 @@ pub(in crate::pages) enum Over {
     Time,
 }
 
+impl AxisChoice for Over {
+    const ALL: &'static [(Self, &'static str)] = &[
+        (Self::Numbers, "by number"),
+        (Self::Positions, "by positions played"),
+        (Self::Time, "by time"),
+    ];
+}
+
 impl Over {
     /// Where a network is; nowhere if that is not known.
-    pub(super) fn place(self, info: &NetworkInfo) -> Option<f64> {
+    pub(in crate::pages) fn place(self, info: &NetworkInfo) -> Option<f64> {
         match self {
             Self::Numbers => Some(f64::from(info.number.0)),
             Self::Positions => info.positions.map(|positions| positions as f64),
@@ -44,14 +52,14 @@ impl Over {
         }
     }
 
-    const fn axis(self) -> Axis {
+    pub(in crate::pages) const fn axis(self) -> Axis {
         match self {
             Self::Numbers | Self::Positions => Axis::Whole,
             Self::Time => Axis::Days,
         }
     }
 
-    const fn name(self) -> &'static str {
+    pub(in crate::pages) const fn name(self) -> &'static str {
         match self {
             Self::Numbers => "network",
             Self::Positions => "training positions",
@@ -133,17 +141,10 @@ pub(in crate::pages) fn rating_data(
         points: best,
     }];
     // A level line goes as far as the networks.
-    let places = || own.iter().filter_map(|info| over.place(info));
-    let (first, last) = places().reduce(f64::min).zip(places().reduce(f64::max))?;
+    let (first, last) = ends(own.iter().filter_map(|info| over.place(info)))?;
     let last = if first < last { last } else { first + 1.0 };
-    let (first, last) = match view {
-        View::Part(from, to) => (from.max(first), to.min(last)),
-        View::Fixed | View::Whole => (first, last),
-    };
-    if first > last {
-        return None;
-    }
-    lines.extend(anchor_lines(networks, (first, last), |anchor, rating| {
+    let level = view.clip((first, last))?;
+    lines.extend(anchor_lines(networks, level, |anchor, rating| {
         format!("{anchor} ({})", scale.rating(rating))
     }));
     let unit = scale.unit();

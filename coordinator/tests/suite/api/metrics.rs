@@ -71,7 +71,7 @@ async fn a_long_training_is_shown_from_its_beginning_to_its_last_step() {
     let page = app.page("/runs/main/training").await;
     assert!(page.contains("up to step 20\u{202f}000"), "{page}");
     let few = db.metrics_throughout(&run(), 10).await.unwrap();
-    let steps: Vec<u64> = few.iter().map(|point| point.step).collect();
+    let steps: Vec<u64> = few.iter().map(|record| record.point.step).collect();
     assert!(steps.is_sorted() && steps.len() <= 10, "{steps:?}");
     assert!(
         steps[0] <= 2_001 && steps.last() == Some(&20_000),
@@ -79,6 +79,50 @@ async fn a_long_training_is_shown_from_its_beginning_to_its_last_step() {
     );
     let all = db.metrics_throughout(&run(), 20_001).await.unwrap();
     assert_eq!(all.len(), 20_001);
+}
+
+#[tokio::test]
+async fn training_is_drawn_over_steps_or_over_the_times_of_reports() {
+    let app = TestApp::new().await;
+    let db = &app.app.db;
+    let day = jiff::SignedDuration::from_hours(24);
+    for (step, at) in [(1, noon()), (2, noon() + day)] {
+        let values = [("loss".to_owned(), 1.0)].into();
+        let point = MetricPoint { step, values };
+        db.add_metrics(&run(), vec![point], at).await.unwrap();
+    }
+    let records = db.metrics_throughout(&run(), 10).await.unwrap();
+    let times: Vec<_> = records.iter().map(|record| record.reported_at).collect();
+    assert_eq!(times, [noon(), noon() + day]);
+    let path = "/runs/main/training";
+    let over_time = format!("{path}?over=time");
+    let axes = |over: &str| {
+        [("by step", path), ("by time", &*over_time)].map(|(name, address)| {
+            let current = if name == over {
+                " aria-current=\"true\""
+            } else {
+                ""
+            };
+            format!("href=\"{address}\"{current}>{name}")
+        })
+    };
+    for (address, over, axis) in [
+        (path, "by step", ">step</text>"),
+        (&*over_time, "by time", ">time (UTC)</text>"),
+    ] {
+        let page = app.page(address).await;
+        let [steps, time] = axes(over);
+        for part in [axis, &steps, &time, "data-span=\""] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+    }
+    let later = app.page(&format!("{over_time}&from=99999")).await;
+    let whole = format!("href=\"{over_time}\">whole run");
+    for part in ["No data in this part of the charts.", &whole] {
+        assert!(later.contains(part), "{part}: {later}");
+    }
+    let odd = app.open(&format!("{path}?over=moons")).await;
+    assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
 }
 
 #[tokio::test]
@@ -97,7 +141,7 @@ async fn one_report_of_a_far_step_hides_no_others() {
         add(vec![point(far)]).await;
         let points = db.metrics_throughout(&run(), 400).await.unwrap();
         assert!((100..=400).contains(&points.len()), "{}", points.len());
-        let steps: Vec<u64> = points.iter().map(|point| point.step).collect();
+        let steps: Vec<u64> = points.iter().map(|record| record.point.step).collect();
         assert!(steps.is_sorted() && steps.last() == Some(&far), "{steps:?}");
         let own = steps.iter().filter(|step| **step <= 10_000).count();
         assert!(steps[0] <= 200 && own >= steps.len() - 3, "{steps:?}");

@@ -1,5 +1,6 @@
 //! Puzzles: posed, solved, scored.
 
+use axum::http::StatusCode;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::networks::{NetworkInfo, PuzzleScore};
@@ -10,6 +11,48 @@ use rookery_coordinator::db::PuzzleSetDraft;
 use crate::support::app::{TestApp, run};
 use crate::support::by;
 use crate::support::games::{chunk, puzzle, puzzle_game};
+
+#[tokio::test]
+async fn puzzle_scores_are_drawn_over_numbers_positions_or_time_and_in_parts() {
+    let app = TestApp::of_run(1, |run| run.scheduling.puzzle_share = 1.0).await;
+    let set = PuzzleSetDraft {
+        run: run(),
+        name: "own".to_owned(),
+        puzzles: vec![puzzle("one"), puzzle("two")],
+    };
+    app.app.db.add_puzzles(set, by("ops")).await.unwrap();
+    // Fewer tries are not drawn.
+    let mut tried = 0;
+    while tried < 30 {
+        let job = app.lease(&app.alice).await;
+        let games: Vec<_> = (0..job.work.games())
+            .map(|index| puzzle_game(&job, index, true))
+            .collect();
+        app.accepted(&app.alice, &chunk(&job, &games)).await;
+        tried += job.work.games();
+    }
+    let path = "/runs/main/puzzles";
+    for (query, axis, other) in [
+        ("", "network", "?over=time"),
+        ("?over=positions", "training positions", ""),
+        ("?over=time", "time (UTC)", "?over=positions"),
+    ] {
+        let page = app.page(&format!("{path}{query}")).await;
+        let (axis, other) = (format!(">{axis}</text>"), format!("href=\"{path}{other}\""));
+        for part in [&*axis, &*other, "data-span=\"", "/zoom.js\""] {
+            assert!(page.contains(part), "{query}: {part}: {page}");
+        }
+    }
+    let later = app.page(&format!("{path}?over=time&from=99999")).await;
+    let whole = format!("href=\"{path}?over=time\">whole run");
+    for part in ["No data in this part of the chart.", &*whole, ">#0</a>"] {
+        assert!(later.contains(part), "{part}: {later}");
+    }
+    for odd in ["over=moons", "from=soon"] {
+        let odd = app.open(&format!("{path}?{odd}")).await;
+        assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
+    }
+}
 
 #[tokio::test]
 async fn puzzles_are_posed_and_scored_by_theme_and_rating() {

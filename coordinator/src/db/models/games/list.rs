@@ -1,4 +1,4 @@
-//! Lists of games. Anybody may ask for them, so no filter looks through all that there are.
+//! Lists of games. Anybody may ask for them, so no filter and no order looks through all that there are.
 
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::WorkKind;
@@ -9,10 +9,10 @@ use super::{GameRow, SELECT};
 use crate::db::error::Result;
 use crate::db::models::{runs, users};
 use crate::db::sql::statement::Statement;
-use crate::db::types::GameFilter;
+use crate::db::types::{GameFilter, GameSort};
 use crate::openings::OpeningFilter;
 
-/// Games of a filter, newest first.
+/// Games of a filter, in its order.
 pub(crate) async fn list_games(
     conn: &mut AnyConnection,
     filter: &GameFilter,
@@ -38,29 +38,60 @@ fn build_query(
     contributor: Option<i64>,
 ) -> Result<Statement> {
     let mut query = Statement::new(SELECT);
+    let (inner, outer) = match filter.sort {
+        GameSort::Newest => {
+            push_newest(&mut query, filter, run, contributor)?;
+            return Ok(query);
+        }
+        GameSort::Longest => ("s.plies DESC, s.id DESC", "g.plies DESC, g.id DESC"),
+        GameSort::Shortest => ("s.plies, s.id DESC", "g.plies, g.id DESC"),
+    };
+    // Only what is listed is joined with chunks and contributors.
+    query.push("WHERE g.id IN (SELECT s.id FROM (SELECT g.id, g.plies FROM games g ");
+    if contributor.is_some() {
+        query.push("JOIN chunks c ON c.sequence = g.chunk ");
+    }
+    let newest = GameFilter {
+        limit: GameSort::GAMES as u32,
+        ..filter.clone()
+    };
+    push_newest(&mut query, &newest, run, contributor)?;
+    query.push(") AS s ORDER BY ").push(inner).push(" LIMIT ");
+    query.bind(i64::from(filter.limit))?.push(") ORDER BY ");
+    query.push(outer);
+    Ok(query)
+}
+
+/// Adds the conditions that choose a filter's newest games, and how many are wanted.
+fn push_newest(
+    query: &mut Statement,
+    filter: &GameFilter,
+    run: Option<i64>,
+    contributor: Option<i64>,
+) -> Result<()> {
     match (contributor, filter.network) {
-        (Some(user), _) => newest_of(&mut query, filter, run, user)?,
+        (Some(user), _) => newest_of(query, filter, run, user)?,
         (None, None) => match filter.opening.filter(|_| filter.match_id.is_none()) {
-            Some(opening) => of_opening(&mut query, opening, filter, run)?,
+            Some(opening) => of_opening(query, opening, filter, run)?,
             None => {
                 query.push("WHERE TRUE");
-                newest(&mut query, filter, run)?;
+                newest(query, filter, run)?;
             }
         },
         (None, Some(network)) if filter.kind == Some(WorkKind::Match) => {
-            of_matches(&mut query, filter, run, network)?;
+            of_matches(query, filter, run, network)?;
         }
         (None, Some(network)) => {
             // An index for each side: neither serves a condition that joins them by OR.
             query.push("WHERE g.id IN (SELECT id FROM (");
-            of_side(&mut query, "white", network, filter, run)?;
+            of_side(query, "white", network, filter, run)?;
             query.push(") AS w UNION SELECT id FROM (");
-            of_side(&mut query, "black", network, filter, run)?;
+            of_side(query, "black", network, filter, run)?;
             query.push(") AS b) ORDER BY g.id DESC LIMIT ");
             query.bind(i64::from(filter.limit))?;
         }
     }
-    Ok(query)
+    Ok(())
 }
 
 /// Adds all conditions for match games in which a network plays, and how many are wanted. Its matches lead to them: among
@@ -155,7 +186,8 @@ fn newest(query: &mut Statement, filter: &GameFilter, run: Option<i64>) -> Resul
 
 /// Adds all conditions for games that a contributor sent, and how many are wanted. Indexes lead to
 /// the contributor's newest chunks and from their jobs to the games: so many chunks hold as many
-/// games, but the first of them perhaps none before the one that is named.
+/// games, but the first of them perhaps none before the one that is named. Games that are then sorted
+/// come from fewer chunks.
 fn newest_of(
     query: &mut Statement,
     filter: &GameFilter,
@@ -194,8 +226,12 @@ fn newest_of(
         query.push(")");
     }
     let limit = i64::from(filter.limit);
+    let chunks = match filter.sort {
+        GameSort::Newest => limit + 1,
+        GameSort::Longest | GameSort::Shortest => GameSort::CHUNKS as i64,
+    };
     query.push(" ORDER BY k.sequence DESC LIMIT ");
-    query.bind(limit + 1)?.push(")");
+    query.bind(chunks)?.push(")");
     of_either(query, filter.network)?;
     narrow(query, filter)?;
     query.push(" ORDER BY g.id DESC LIMIT ").bind(limit)?;
@@ -257,30 +293,14 @@ fn narrow(query: &mut Statement, filter: &GameFilter) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use sqlx::{AssertSqlSafe, Connection as _};
-
     use super::*;
-
-    const SCHEMA: [&str; 2] = [
-        include_str!("../../../../migrations/sqlite/0100_ledger.sql"),
-        include_str!("../../../../migrations/sqlite/0103_openings.sql"),
-    ];
 
     /// How SQLite finds the games.
     async fn plan(filter: &GameFilter, contributor: Option<i64>) -> String {
-        sqlx::any::install_default_drivers();
-        let mut conn = AnyConnection::connect("sqlite::memory:").await.unwrap();
-        for step in SCHEMA {
-            sqlx::raw_sql(step).execute(&mut conn).await.unwrap();
-        }
-        let (sql, arguments) = build_query(filter, Some(1), contributor).unwrap().finish();
-        let sql = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", sql.0));
-        let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as_with(sql, arguments)
-            .fetch_all(&mut conn)
+        build_query(filter, Some(1), contributor)
+            .unwrap()
+            .plan()
             .await
-            .unwrap();
-        let steps = steps.into_iter().map(|(.., detail)| detail);
-        steps.collect::<Vec<_>>().join("; ")
     }
 
     /// A network has a thousand games of training for each match game, and anybody may ask for either.
@@ -306,6 +326,30 @@ mod tests {
         let of_contributor = plan(&filter(None, network), Some(7)).await;
         let bound = "l USING COVERING INDEX chunks_of_user";
         assert!(of_contributor.contains(bound), "{of_contributor}");
+    }
+
+    /// What is sorted are the newest games that the same indexes find; only those in the list are joined with others.
+    #[tokio::test]
+    async fn sorted_games_are_found_as_the_newest_are() {
+        let filter = GameFilter {
+            sort: GameSort::Longest,
+            limit: 50,
+            ..GameFilter::default()
+        };
+        let of_kind = GameFilter {
+            kind: Some(WorkKind::SelfPlay),
+            ..filter.clone()
+        };
+        for (filter, contributor, index) in [
+            (&filter, None, "games_of_run"),
+            (&of_kind, None, "games_of_kind"),
+            (&filter, Some(7), "chunks_of_user"),
+        ] {
+            let found = plan(filter, contributor).await;
+            let listed = "SEARCH g USING INTEGER PRIMARY KEY (rowid=?)";
+            assert!(found.contains(index) && found.contains(listed), "{found}");
+            assert!(!found.contains("SCAN g"), "{found}");
+        }
     }
 
     #[tokio::test]

@@ -1,9 +1,11 @@
 //! Pages of contributors.
 
 use axum::http::StatusCode;
+use rookery_common::protocol::people::Scope;
 
-use super::assert_pages_say;
-use crate::support::app::TestApp;
+use super::{assert_pages_say, listed};
+use crate::support::app::{TestApp, user};
+use crate::support::games::{chunk, selfplay_of};
 use crate::support::selfplay::{selfplays, started};
 
 #[tokio::test]
@@ -28,6 +30,68 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
     app.clock.advance_seconds(25 * 3600);
     assert_pages_say(&app, &[(lately.as_str(), &["No contributor is listed"])]).await;
     let odd = app.open(&format!("{path}?span=1y")).await;
+    assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn contributors_are_sorted_from_the_heads_of_their_columns() {
+    let app = TestApp::new().await;
+    app.submit(0).await;
+    let carol = user(&app.app, "carol", &[Scope::Contribute]).await;
+    // Bob gives 16 positions in two games, alice 12 in three, and carol 8 in one.
+    selfplays(&app, &app.bob, &[1, 2]).await;
+    app.clock.advance_seconds(3600);
+    let job = app.lease(&app.alice).await;
+    let short = [
+        ["f2f3", "e7e5", "g2g4", "d8h4"],
+        ["f2f4", "e7e5", "g2g4", "d8h4"],
+        ["f2f3", "e7e6", "g2g4", "d8h4"],
+    ];
+    let games = (0..).zip(&short);
+    let games: Vec<_> = games
+        .map(|(index, moves)| selfplay_of(&job, index, moves))
+        .collect();
+    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    app.clock.advance_seconds(3600);
+    selfplays(&app, &carol, &[3]).await;
+    let path = "/runs/main/contributors";
+    for (sort, order) in [
+        ("positions", ["bob", "alice", "carol"]),
+        ("games", ["alice", "bob", "carol"]),
+        ("last-seen", ["carol", "alice", "bob"]),
+        ("name", ["alice", "bob", "carol"]),
+    ] {
+        for span in ["all", "24h"] {
+            let page = app.page(&format!("{path}?span={span}&sort={sort}")).await;
+            let names = listed(&page, "<td class=\"name\" title=\"");
+            assert_eq!(names, order, "{sort} {span}: {page}");
+            assert_eq!(page.matches("aria-sort").count(), 1, "{page}");
+        }
+    }
+    let rest = app.page(&format!("{path}?sort=name&skip=1")).await;
+    assert_eq!(
+        listed(&rest, "<td class=\"name\" title=\""),
+        ["bob", "carol"]
+    );
+    let head = |order: &str, query: &str, name: &str| {
+        format!("{order}><a class=\"sort\" href=\"{path}{query}\">{name}</a></th>")
+    };
+    let most_first = head("aria-sort=\"descending\"", "", "Positions");
+    let by_name = head("aria-sort=\"ascending\"", "?span=7d&#38;sort=name", "Name");
+    let by_games = head("class=\"n\"", "?span=7d&#38;sort=games", "Games");
+    let kept = "<input type=\"hidden\" name=\"sort\" value=\"name\">";
+    assert_pages_say(
+        &app,
+        &[
+            (path, &[&*most_first]),
+            (
+                &*format!("{path}?span=7d&sort=name"),
+                &[&*by_name, &*by_games, kept],
+            ),
+        ],
+    )
+    .await;
+    let odd = app.open(&format!("{path}?sort=moons")).await;
     assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
 }
 

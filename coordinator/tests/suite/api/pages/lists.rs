@@ -3,10 +3,10 @@
 use axum::http::{Method, StatusCode, header};
 use rookery_coordinator::db::{MatchFilter, MatchGroup, MatchSort};
 
-use super::assert_pages_say;
+use super::{assert_pages_say, listed};
 use crate::support::anchors::beaten_by_an_anchor;
 use crate::support::app::{TestApp, run};
-use crate::support::matches::contested;
+use crate::support::matches::{contested, gated};
 use crate::support::noon;
 use crate::support::selfplay::selfplays;
 
@@ -75,6 +75,100 @@ async fn games_are_asked_for_by_fields_that_may_stay_empty() {
 }
 
 #[tokio::test]
+async fn games_are_sorted_by_their_length_from_the_head_of_its_column() {
+    let app = contested().await;
+    let path = "/runs/main/games";
+    // The second of the three ends with its first ply, the others with their eighth.
+    for (query, order) in [
+        ("", ["3", "2", "1"]),
+        ("?sort=longest", ["3", "1", "2"]),
+        ("?sort=shortest", ["2", "3", "1"]),
+        ("?sort=shortest&contributor=alice", ["2", "3", "1"]),
+        ("?sort=longest&network=0", ["3", "1", "2"]),
+        ("?sort=longest&before=3", ["3", "1", "2"]),
+    ] {
+        let page = app.page(&format!("{path}{query}")).await;
+        let games = listed(&page, "<td><a href=\"/games/");
+        assert_eq!(games, order, "{query}: {page}");
+    }
+    let matches = app.page(&format!("{path}?kind=match&sort=shortest")).await;
+    assert_eq!(listed(&matches, "<td><a href=\"/games/"), ["2", "3"]);
+    let head = |order: &str, address: &str, name: &str| {
+        format!("{order}><a class=\"sort\" href=\"{address}\">{name}</a></th>")
+    };
+    let (longest, shortest) = (
+        format!("{path}?sort=longest"),
+        format!("{path}?sort=shortest"),
+    );
+    let newest_first = head(" aria-sort=\"descending\"", path, "Game");
+    let unsorted = head("class=\"n\"", &longest, "Plies");
+    let longest_first = head(" aria-sort=\"descending\"", &shortest, "Plies");
+    let shortest_first = head(" aria-sort=\"ascending\"", &longest, "Plies");
+    let kept = "<input type=\"hidden\" name=\"sort\" value=\"longest\">";
+    let file = "href=\"/api/v1/games/pgn?run=main\"";
+    let filter = "href=\"/runs/main/games?kind=match&#38;sort=longest\"";
+    assert_pages_say(
+        &app,
+        &[
+            (path, &[&*newest_first, &*unsorted]),
+            (&*longest, &[&*longest_first, kept, file, filter]),
+            (&*shortest, &[&*shortest_first, file]),
+        ],
+    )
+    .await;
+    let sorted = app.page(&longest).await;
+    assert_eq!(sorted.matches("aria-sort").count(), 1, "{sorted}");
+    let elsewhere = app.page("/matches/1").await;
+    assert!(!elsewhere.contains("class=\"sort\""), "{elsewhere}");
+    let odd = app.open(&format!("{path}?sort=moons")).await;
+    assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn matches_are_those_of_a_network() {
+    let app = gated().await;
+    let another = r#"{"run": "main", "candidate": 2, "opponent": 1, "pairs": 3}"#;
+    let opened = app.call(Method::POST, "/matches", &app.operator, another.to_owned());
+    assert_eq!(opened.await.status(), StatusCode::CREATED);
+    let path = "/runs/main/matches";
+    let found: [(&str, &[&str]); 8] = [
+        ("?network=", &["2", "1"]),
+        ("?network=1", &["2", "1"]),
+        ("?network=0", &["1"]),
+        ("?network=%232", &["2"]),
+        ("?network=2&sort=games", &["2"]),
+        ("?network=1&show=gates", &["1"]),
+        ("?network=1&before=2", &["1"]),
+        ("?network=7", &[]),
+    ];
+    for (query, found) in found {
+        let page = app.page(&format!("{path}{query}")).await;
+        let matches = listed(&page, "<td><a href=\"/matches/");
+        assert_eq!(matches, found, "{query}: {page}");
+    }
+    let chosen = format!("{path}?show=gates&network=1&sort=games");
+    let kept = [("show", "gates"), ("sort", "games")]
+        .map(|(name, value)| format!("<input type=\"hidden\" name=\"{name}\" value=\"{value}\">"));
+    let any = "href=\"/runs/main/matches?show=gates&#38;sort=games\">any network";
+    let group = "href=\"/runs/main/matches?show=open&#38;network=1&#38;sort=games\"";
+    let field = "autocomplete=\"off\" value=\"1\"";
+    assert_pages_say(
+        &app,
+        &[
+            (&*chosen, &[&*kept[0], &*kept[1], any, group, field]),
+            (&*format!("{path}?network=7"), &["There is no such match."]),
+            (
+                "/runs/main/networks/2",
+                &["href=\"/runs/main/matches?network=2\">all matches"],
+            ),
+        ],
+    )
+    .await;
+    let odd = app.open(&format!("{path}?network=best")).await;
+    assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
 async fn a_networks_page_opens_by_its_number_or_by_an_anchors_name() {
     let app = beaten_by_an_anchor(None).await;
     let path = "/runs/main/networks?find=";
@@ -130,6 +224,7 @@ async fn matches_are_in_the_order_that_is_asked_for() {
         let filter = MatchFilter {
             run: run(),
             group,
+            network: None,
             sort,
             before: None,
             limit: 10,

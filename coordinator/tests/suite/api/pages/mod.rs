@@ -102,6 +102,27 @@ async fn the_story_tells_of_anchors_that_best_has_met_by_their_names() {
 }
 
 #[tokio::test]
+async fn the_storys_chart_can_be_shown_in_parts() {
+    let app = beaten_by_an_anchor(None).await;
+    let path = "/runs/main/story";
+    let whole = format!("href=\"{path}\" aria-current=\"true\">whole run");
+    let back = format!("href=\"{path}\">whole run");
+    // Later than any network of the run.
+    let part = format!("{path}?from=99999");
+    let nothing = "No data in this part of the chart.";
+    assert_pages_say(
+        &app,
+        &[
+            (path, &[&*whole, "data-span=\"", "/zoom.js\""]),
+            (&*part, &[nothing, &*back]),
+        ],
+    )
+    .await;
+    let odd = app.open(&format!("{path}?from=soon")).await;
+    assert_eq!(odd.status(), StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
 async fn an_unknown_address_is_a_page_for_browsers_and_a_problem_for_programs() {
     let app = TestApp::new().await;
     let home = app.open("/").await;
@@ -168,6 +189,12 @@ async fn previews_of_links_have_a_picture() {
             assert!(page.contains(part), "{path}: {part}: {page}");
         }
     }
+}
+
+/// How the values go on that begin so, in the order of the page.
+fn listed<'a>(page: &'a str, begin: &str) -> Vec<&'a str> {
+    let behind = page.split(begin).skip(1);
+    behind.filter_map(|rest| rest.split('"').next()).collect()
 }
 
 /// Checks that each page has its texts.
