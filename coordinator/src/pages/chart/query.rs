@@ -64,7 +64,7 @@ impl<X: AxisChoice> ChartQuery<X> {
         ends: Option<(f64, f64)>,
     ) -> ChartLinks {
         let axis = |(over, name): &(X, &'static str)| {
-            Choice::new(path, query, *name, |other| {
+            Choice::new(path, query, name, |other| {
                 let charts = charts(other);
                 // A place on one axis is none on another.
                 if *over != charts.over {
