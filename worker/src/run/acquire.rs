@@ -16,7 +16,7 @@ use crate::api::ApiError;
 use crate::networks::{NetworkError, NetworkFile};
 use crate::play::{GamesError, JobWork, check_games};
 use crate::shutdown::Phase;
-use crate::spool::{JobError, SpoolError};
+use crate::spool::{JobError, SpoolError, check_size};
 
 /// Until the next question, after a job that cannot be played.
 const TROUBLE_PAUSE: Duration = Duration::from_secs(5);
@@ -144,7 +144,7 @@ async fn prepare(shared: &Shared, mut job: Job) -> Result<Acquired, AcquireError
     let (job, checked) = checked(job).await?;
     if let Err(error) = checked {
         give_back(&shared.client, id).await;
-        return Err(AcquireError::Job(JobTrouble::Games { job: id, error }));
+        return Err(AcquireError::Job(error));
     }
     let job = match shared.spool.begin(job, backend).await {
         Ok(job) => job,
@@ -162,14 +162,22 @@ async fn prepare(shared: &Shared, mut job: Job) -> Result<Acquired, AcquireError
     equip(shared, job, lease, games).await
 }
 
-/// Sets up all games of a job, as playing does, to see whether they can be played.
-async fn checked(job: Job) -> Result<(Job, Result<(), GamesError>), AcquireError> {
+/// Checks whether a job can be played, on a thread where that may take its time.
+async fn checked(job: Job) -> Result<(Job, Result<(), JobTrouble>), AcquireError> {
     let checked = tokio::task::spawn_blocking(move || {
-        let checked = check_games(&job);
+        let checked = check(&job);
         (job, checked)
     });
     let checked = checked.await.context("a job's games cannot be set up");
     checked.map_err(AcquireError::Fatal)
+}
+
+/// Checks a job's size, and only then sets up its games, as playing does: that takes memory and time by what it asks for.
+fn check(job: &Job) -> Result<(), JobTrouble> {
+    let id = job.id;
+    let refused = |error| JobTrouble::Spool(SpoolError::Job { id, error });
+    check_size(job).map_err(refused)?;
+    check_games(job).map_err(|error| JobTrouble::Games { job: id, error })
 }
 
 /// Checks that a job is of the run that was asked for, if one was.
@@ -303,6 +311,17 @@ mod tests {
         let fetched = equip(&fixture.shared, next, lease, Vec::new()).await;
         assert!(matches!(fetched, Err(AcquireError::Job(_))));
         assert!(needed.is_file());
+    }
+
+    /// To set up its games would take all memory.
+    #[tokio::test]
+    async fn a_job_of_any_size_is_given_back_before_its_games_are_set_up() {
+        let fixture = Fixture::new(|_| Answer::problem(ProblemCode::NotFound)).await;
+        let job = crate::spool::testing::job(u32::MAX);
+        let given_back = format!("DELETE jobs/{}", job.id);
+        let error = prepare(&fixture.shared, job).await.unwrap_err().to_string();
+        assert!(error.contains("it asks for 4294967295 games"), "{error}");
+        assert_eq!(fixture.asked(), [given_back]);
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub use error::SpoolError;
 pub use handle::SpoolHandle;
 pub use owner::Owner;
 pub use playable::JobError;
+pub(crate) use playable::check_size;
 
 use entry::JobStarted;
 use error::at;
@@ -136,7 +137,7 @@ impl Spool {
     pub fn begin(&mut self, job: Job, backend: Backend) -> Result<Arc<Job>, SpoolError> {
         let id = job.id;
         let refuse = |error| SpoolError::Job { id, error };
-        playable::check(&job).map_err(refuse)?;
+        playable::check_size(&job).map_err(refuse)?;
         if self.jobs.contains_key(&id) {
             return Err(refuse(JobError::Known));
         }

@@ -73,7 +73,7 @@ impl Spool {
             drop(job);
             return self.set_aside(folder);
         }
-        if let Err(error) = playable::check(job.job()) {
+        if let Err(error) = playable::check_size(job.job()) {
             tracing::error!(
                 "RK-0512: job {id} in {} cannot be played ({error}); its finished games are uploaded",
                 folder.display()

@@ -47,7 +47,7 @@ pub enum JobError {
 
 /// Checks that a job's size and parameters are ones that a run can have, and that its networks are
 /// described.
-pub(super) fn check(job: &Job) -> Result<(), JobError> {
+pub(crate) fn check_size(job: &Job) -> Result<(), JobError> {
     let games = job.work.games();
     if !(1..=MOST_GAMES).contains(&games) {
         return Err(JobError::Games { games });
@@ -108,14 +108,14 @@ mod tests {
     fn said(change: impl FnOnce(&mut Job)) -> String {
         let mut job = job(3);
         change(&mut job);
-        check(&job).unwrap_err().to_string()
+        check_size(&job).unwrap_err().to_string()
     }
 
     #[test]
     fn jobs_that_no_run_can_have_are_told_apart() {
-        assert!(check(&job(1)).is_ok() && check(&job(MOST_GAMES)).is_ok());
+        assert!(check_size(&job(1)).is_ok() && check_size(&job(MOST_GAMES)).is_ok());
         for games in [0, MOST_GAMES + 1, u32::MAX] {
-            let error = check(&job(games)).unwrap_err().to_string();
+            let error = check_size(&job(games)).unwrap_err().to_string();
             assert!(error.contains(&format!("{games} games")), "{error}");
         }
         let error = said(|job| {
