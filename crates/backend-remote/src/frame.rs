@@ -3,6 +3,8 @@
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
+use rookery_common::text::{is_plain, printable};
+
 use crate::error::ConnectionError;
 use crate::stream::ReadHalf;
 
@@ -138,6 +140,7 @@ impl<'a> Fields<'a> {
         Ok(first)
     }
 
+    /// A text, which terminals and logs may show as it is.
     pub(crate) fn text(&mut self) -> Result<String, ConnectionError> {
         let length = usize::from(self.u16()?);
         if length > MAX_TEXT {
@@ -147,6 +150,10 @@ impl<'a> Fields<'a> {
         }
         let text = std::str::from_utf8(self.bytes(length)?);
         let text = text.map_err(|_| ConnectionError::protocol("a text that is not UTF-8"))?;
+        if !is_plain(text, MAX_TEXT) {
+            let why = "a text with characters that move what stands around it";
+            return Err(ConnectionError::protocol(why));
+        }
         Ok(text.to_owned())
     }
 
@@ -164,8 +171,9 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Appends a text, cut off where it is too long.
+/// Appends a text, cut off where it is too long, without characters that the other side does not take.
 pub(crate) fn write_text(text: &str, bytes: &mut Vec<u8>) {
+    let text = printable(text, MAX_TEXT);
     let text = &text[..text.floor_char_boundary(MAX_TEXT)];
     bytes.extend_from_slice(&(text.len() as u16).to_le_bytes());
     bytes.extend_from_slice(text.as_bytes());

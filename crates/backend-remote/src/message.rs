@@ -309,9 +309,22 @@ mod tests {
         ]
     }
 
+    /// A terminal would obey it, and a log would show lines that nobody wrote.
+    #[test]
+    fn a_text_with_control_characters_is_neither_sent_nor_taken() {
+        let sent = Reply::Refused("full\u{1b}[2J\r\nINFO".to_owned()).to_frame();
+        let taken = Reply::read(sent[4], &sent[5..]).unwrap();
+        assert_eq!(taken, Reply::Refused("full[2JINFO".to_owned()));
+        let error = Reply::read(sent[4], b"\x05\x00a\x1b[2J").unwrap_err();
+        assert!(
+            error.to_string().contains("characters that move"),
+            "{error}"
+        );
+    }
+
     proptest! {
         #[test]
-        fn what_is_said_is_understood(data in vec(any::<u8>(), 0..200), text in "\\PC{0,40}") {
+        fn what_is_said_is_understood(data in vec(any::<u8>(), 0..200), text in "[ -~äß♞]{0,40}") {
             for request in requests(&data) {
                 let frame = request.to_frame();
                 let length = u32::from_le_bytes(frame[..4].try_into().unwrap());
