@@ -69,6 +69,7 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
         DROP INDEX tokens_of_auditors;
         DROP INDEX matches_of_candidate;
         DROP INDEX matches_of_opponent;
+        DROP INDEX games_of_chunk;
         ALTER TABLE games DROP COLUMN eco;
         ALTER TABLE games DROP COLUMN opening;
         DELETE FROM _sqlx_migrations WHERE version > 100";
