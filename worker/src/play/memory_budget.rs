@@ -12,6 +12,8 @@ use crate::machine::{Machine, Place, game_bytes};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MemoryBudget {
     games: usize,
+    /// Of those that go first, and take no game from the others: these wait.
+    first_games: usize,
     bytes: u64,
 }
 
@@ -20,19 +22,30 @@ impl MemoryBudget {
     pub(super) fn of(machine: &Machine, games: NonZeroUsize) -> Self {
         Self {
             games: games.get(),
+            first_games: games.get(),
             bytes: machine.thread_bytes(),
         }
     }
 
     /// The number of games that fit, at this number of bytes each.
-    pub(super) fn games(self, bytes: u64) -> usize {
+    pub(super) fn games(self, go_first: bool, bytes: u64) -> usize {
         let fitting = usize::try_from(self.bytes / bytes.max(1));
-        self.games.min(fitting.unwrap_or(usize::MAX))
+        let games = if go_first {
+            self.first_games
+        } else {
+            self.games
+        };
+        games.min(fitting.unwrap_or(usize::MAX))
     }
 
     /// Reserves room for this number of games.
-    pub(super) fn take(&mut self, games: usize, bytes: u64) {
-        self.games = self.games.saturating_sub(games);
+    pub(super) fn take(&mut self, games: usize, go_first: bool, bytes: u64) {
+        let left = if go_first {
+            &mut self.first_games
+        } else {
+            &mut self.games
+        };
+        *left = left.saturating_sub(games);
         self.bytes = self
             .bytes
             .saturating_sub(bytes.saturating_mul(games as u64));
@@ -58,7 +71,10 @@ pub(super) fn bytes_of_game(work: &Work) -> u64 {
 /// Games of this work that the machine plays at once, all threads together.
 pub fn games_at_once(machine: &Machine, work: &Work) -> usize {
     let bytes = bytes_of_game(work);
-    let of_thread = |place: Place| MemoryBudget::of(machine, place.games).games(bytes).max(1);
+    let of_thread = |place: Place| {
+        let room = MemoryBudget::of(machine, place.games);
+        room.games(false, bytes).max(1)
+    };
     machine
         .places()
         .map(of_thread)
@@ -83,16 +99,20 @@ mod tests {
     fn deep_searches_leave_room_for_fewer_games() {
         let mut room = MemoryBudget {
             games: 64,
+            first_games: 64,
             bytes: 1 << 30,
         };
         let few = bytes_of_game(&with_visits(800).work);
         let many = bytes_of_game(&with_visits(100_000).work);
-        assert_eq!(room.games(few), 64);
-        assert_eq!(room.games(many), 8);
-        assert_eq!(room.games(u64::MAX), 0);
-        room.take(5, many);
-        assert_eq!(room.games(many), 3);
-        room.take(60, few);
-        assert_eq!(room.games(0), 0);
+        assert_eq!(room.games(false, few), 64);
+        assert_eq!(room.games(false, many), 8);
+        assert_eq!(room.games(false, u64::MAX), 0);
+        room.take(5, false, many);
+        assert_eq!(room.games(false, many), 3);
+        room.take(60, false, few);
+        assert_eq!(room.games(false, 0), 0);
+        // Games that go first need memory, but no place of another game.
+        assert_eq!(room.games(true, 0), 64);
+        assert!(room.games(true, many) <= 3);
     }
 }

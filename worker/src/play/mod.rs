@@ -10,8 +10,9 @@
 //!
 //! [`Player`] is a stub that hands every thread its [`shard`] of a job; [`thread`] is the
 //! actor. A thread plays several jobs at once where the first leaves room, in one batch if they
-//! have the same network ([`batcher`]), so that batches stay full from job to job. In a [`pause`] it keeps
-//! its games and lets go of its networks, so that a pause leaves the device's memory to others.
+//! have the same network ([`batcher`]), so that batches stay full from job to job. On a processor
+//! the games of a match go first, so that a gate is decided soon. In a [`pause`] a thread keeps its
+//! games and lets go of its networks, so that a pause leaves the device's memory to others.
 
 mod batcher;
 pub mod counters;

@@ -20,14 +20,21 @@ pub(super) struct RunningShard {
     /// A batch and an answer for each network.
     pub(super) batches: Vec<Batch>,
     pub(super) answers: Vec<Evaluations>,
+    /// Whether other jobs wait for this one.
+    pub(super) goes_first: bool,
     /// Whether the batches wait for answers.
-    asked: bool,
+    pub(super) asked: bool,
     reported: Progress,
     control: Control,
 }
 
 impl RunningShard {
-    pub(super) fn new(shard: JobShard, pool: GamePool, batches: Vec<Batch>) -> Self {
+    pub(super) fn new(
+        shard: JobShard,
+        goes_first: bool,
+        pool: GamePool,
+        batches: Vec<Batch>,
+    ) -> Self {
         let answers = vec![Evaluations::default(); batches.len()];
         let (reported, control) = (Progress::default(), Control::Play);
         Self {
@@ -37,6 +44,7 @@ impl RunningShard {
             bytes: shard.bytes,
             batches,
             answers,
+            goes_first,
             asked: false,
             reported,
             control,

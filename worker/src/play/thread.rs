@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use rookery_common::ids::ContentHash;
 use rookery_common::network::Program;
+use rookery_common::protocol::jobs::WorkKind;
 use rookery_engine::{BackendError, Batch, EvaluationCache, GamePool, Judges};
 
 use super::batcher::{NetworkBatcher, Question};
@@ -108,9 +109,21 @@ impl<S: GameSink> PlayThread<S> {
 
     fn obey(&mut self, order: Order) {
         match order {
+            Order::Play(shard) if self.goes_first(&shard.work) => {
+                let place = |other: &JobShard| self.goes_first(&other.work);
+                let place = self.waiting.partition_point(place);
+                self.waiting.insert(place, shard);
+            }
             Order::Play(shard) => self.waiting.push_back(shard),
             Order::Pause(gate) => self.pause(&gate),
         }
+    }
+
+    /// Whether other jobs wait here for this one: a gate waits for every game of its match, and training for none. Only on a
+    /// processor: a few games take it little time, and would leave a GPU idle.
+    fn goes_first(&self, work: &JobWork) -> bool {
+        let device = self.machine.devices.backend(self.place.lane);
+        work.job.work.kind() == WorkKind::Match && device.info().is_cpu()
     }
 
     /// Lets go of all networks until the pause is over.
@@ -152,23 +165,24 @@ impl<S: GameSink> PlayThread<S> {
     fn seat_waiting(&mut self) {
         let mut room = MemoryBudget::of(&self.machine, self.place.games);
         for shard in &mut self.running {
-            let need = shard.need(room.games(shard.bytes));
+            let need = shard.need(room.games(shard.goes_first, shard.bytes));
             shard.pool.set_concurrency(need);
-            room.take(need, shard.bytes);
+            room.take(need, shard.goes_first, shard.bytes);
         }
         while self.next_seating <= Instant::now()
             && let Some(shard) = self.waiting.pop_front()
         {
             // One game is played whatever it takes.
             let least = usize::from(self.running.is_empty());
-            let seats = room.games(shard.bytes).max(least);
+            let goes_first = self.goes_first(&shard.work);
+            let seats = room.games(goes_first, shard.bytes).max(least);
             if seats == 0 {
                 return self.waiting.push_front(shard);
             }
             match self.set_up(&shard, seats) {
                 Ok(Some((pool, batches))) => {
-                    let shard = RunningShard::new(shard, pool, batches);
-                    room.take(shard.need(seats), shard.bytes);
+                    let shard = RunningShard::new(shard, goes_first, pool, batches);
+                    room.take(shard.need(seats), goes_first, shard.bytes);
                     self.running.push(shard);
                 }
                 Ok(None) => {}
@@ -233,16 +247,22 @@ impl<S: GameSink> PlayThread<S> {
         Ok(self.batchers.push_mut(batcher))
     }
 
-    /// One round: every game goes on to its next evaluation, and gets it.
+    /// One round: every game goes on to its next evaluation, and gets it; where games go first, only these.
     fn step(&mut self) {
-        self.running.iter_mut().for_each(RunningShard::gather);
+        let others_wait = self.running.iter().any(|shard| shard.goes_first);
+        let playing = self.running.iter_mut();
+        playing
+            .filter(|shard| shard.goes_first || !others_wait)
+            .for_each(RunningShard::gather);
         for place in 0..self.batchers.len() {
             self.evaluate(place);
         }
         for place in (0..self.running.len()).rev() {
             let shard = &mut self.running[place];
             let mut closed = self.batchers.iter().filter(|batcher| !batcher.is_open());
-            if closed.any(|batcher| shard.seats_of(batcher.network).next().is_some()) {
+            if !shard.asked
+                || closed.any(|batcher| shard.seats_of(batcher.network).next().is_some())
+            {
                 continue;
             }
             let applied = shard.apply();
@@ -259,7 +279,8 @@ impl<S: GameSink> PlayThread<S> {
     fn evaluate(&mut self, place: usize) {
         let batcher = &mut self.batchers[place];
         let network = batcher.network;
-        let questions = self.running.iter_mut().flat_map(|shard| {
+        let asked = self.running.iter_mut().filter(|shard| shard.asked);
+        let questions = asked.flat_map(|shard| {
             let seats: Vec<usize> = shard.seats_of(network).collect();
             let pairs = shard.batches.iter().zip(&mut shard.answers).enumerate();
             pairs

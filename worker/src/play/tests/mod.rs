@@ -312,6 +312,26 @@ fn short_match([candidate, opponent]: [&NetworkFile; 2]) -> Job {
     job
 }
 
+/// A gate waits for every game of its match, and training for none.
+#[test]
+fn matches_go_before_all_else_on_a_processor() {
+    let fixture = Fixture::new(1, 4);
+    let (candidate, opponent) = (fixture.network(1), fixture.network(2));
+    let network = candidate.clone();
+    let endless = fixture.play(selfplay(100_000, network.hash), vec![network]);
+    fixture.games.recv().unwrap();
+    let in_match = fixture.play(
+        short_match([&candidate, &opponent]),
+        vec![candidate, opponent],
+    );
+    // Self-play had all of the thread's places, and has as many games to begin as it likes.
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+    assert_eq!((in_match.unstarted(), in_match.in_hand()), (0, 0));
+    assert!(endless.unstarted() > 0);
+    endless.order(Control::Drop);
+    assert!(matches!(fixture.next_event(), PlayEvent::Left(_)));
+}
+
 #[test]
 fn a_dropped_job_is_left_at_once_and_the_next_is_played() {
     let fixture = Fixture::new(2, 2);
