@@ -20,6 +20,8 @@ RUN = "main"
 # What the programs take to compile from nothing: minutes of one core, and minutes however many cores there are.
 CORE_MINUTES = 18
 LEAST_MINUTES = 3
+# The trainer's libtorch is here anyway, and with it a worker can compute in bf16, which some processors do faster.
+WORKER_WITH_LIBTORCH = ("--features", "rookery-worker/torch")
 
 
 # What ends a script: Ctrl-C, `kill`, and a terminal that closes.
@@ -113,10 +115,10 @@ def build():
     """Builds the release programs. Where cargo has no terminal for its progress bar, a line says now and then how far
     it is."""
     say("building the programs; their own code comes last and takes longest")
-    command = ["cargo", "build", "--release"]
+    command = ["cargo", "build", "--release", *WORKER_WITH_LIBTORCH]
     if sys.stderr.isatty():
         return step(command)
-    listed = subprocess.run(["cargo", "tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"],
+    listed = subprocess.run(["cargo", "tree", *WORKER_WITH_LIBTORCH, "--edges", "normal,build", "--prefix", "none", "--format", "{p}"],
                             cwd=ROOT, stdout=subprocess.PIPE, text=True)
     packages = len({line.removesuffix(" (*)") for line in listed.stdout.splitlines() if line})
     # One JSON object for each thing that is built, or found to be up to date.
