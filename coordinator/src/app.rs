@@ -52,7 +52,7 @@ pub struct Parts {
     pub events: EventBus,
     /// What the operator must act on.
     pub alerts: Alerts,
-    /// The openings of matches.
+    /// The openings of matches, and of games of self-play where a run wants them.
     pub book: Arc<OpeningBook>,
     /// Endgame tables, if the operator has some: games that tables have ended are checked by them.
     pub tables: OnceLock<Box<dyn EndgameTables>>,

@@ -82,7 +82,8 @@ pub enum RootSearch {
     Gumbel(GumbelParams),
 }
 
-/// Parameters of Gumbel root search (Danihelka et al. 2022; names and defaults as in mctx).
+/// Parameters of Gumbel root search (Danihelka et al. 2022). `considered` and `c_visit` have the paper's defaults; `c_scale`
+/// is half of its 1, which is for Q from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct GumbelParams {

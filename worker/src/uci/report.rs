@@ -141,8 +141,8 @@ fn score(line: &Line, show_wdl: bool) -> String {
     score
 }
 
-/// A value from -1 to 1 in centipawns: `90 tan(1.5637541897 q)`, as Lc0 has it (1.5637541897 puts
-/// a certain win at 127.8 pawns).
+/// A value from -1 to 1 in centipawns: `90 tan(1.5637541897 q)`, as Lc0's `ScoreType` `centipawn` has it
+/// (1.5637541897 puts a certain win at 127.8 pawns).
 fn centipawns(q: f32) -> i32 {
     (90.0 * (1.563_754_189_7 * f64::from(q.clamp(-1.0, 1.0))).tan()).round() as i32
 }
