@@ -143,7 +143,8 @@ pub struct QuarantineOrder {
     pub reason: String,
 }
 
-/// A chunk was taken out of training, matches and ratings, or put back.
+/// A chunk was taken out of training, matches and ratings, or put back. A newcomer's that waits for its audit is taken out
+/// of training alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct HoldRow {
     /// Its number in the list of holds; later ones have higher numbers.

@@ -42,6 +42,11 @@ pub async fn keep_planning(app: App) {
         if let Err(error) = draw_waiting(&app).await {
             tracing::error!(%error, "RK-0236: A background task failed: auditors could not be drawn.");
         }
+        if let Err(error) = release_audited(&app).await {
+            tracing::error!(
+                %error, "RK-0236: A background task failed: chunks that waited for their audits could not be released."
+            );
+        }
         if let Err(error) = decide_overdue(&app).await {
             tracing::error!(%error, "RK-0236: A background task failed: overdue audits could not be decided.");
         }
@@ -79,6 +84,16 @@ pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
             app.db.suspect(&run.name, found, now).await?;
         }
     }
+    Ok(())
+}
+
+/// Lets trainers have newcomers' chunks whose audit has passed, or was awaited for long enough.
+///
+/// # Errors
+///
+/// If the ledger fails.
+pub async fn release_audited(app: &App) -> anyhow::Result<()> {
+    app.db.release_audited(app.clock.now()).await?;
     Ok(())
 }
 

@@ -22,6 +22,9 @@ struct Synced {
     /// The place of the last hold that is known.
     until: i64,
     held: BTreeSet<ContentHash>,
+    /// Those that were held when the last candidate's training began.
+    #[serde(default)]
+    left_out: BTreeSet<ContentHash>,
 }
 
 impl ExcludedChunks {
@@ -61,6 +64,24 @@ impl ExcludedChunks {
     /// How many are held.
     pub fn count(&self) -> usize {
         self.synced.held.len()
+    }
+
+    /// Whether the last candidate is trained without a chunk.
+    pub fn is_left_out(&self, chunk: ContentHash) -> bool {
+        self.synced.left_out.contains(&chunk)
+    }
+
+    /// Remembers that a candidate is trained without the chunks that are held.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn begin_candidate(&mut self) -> anyhow::Result<()> {
+        if self.synced.left_out == self.synced.held {
+            return Ok(());
+        }
+        self.synced.left_out.clone_from(&self.synced.held);
+        self.write()
     }
 
     /// Follows a change; the answer is whether it was one.

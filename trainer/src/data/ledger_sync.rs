@@ -89,13 +89,27 @@ impl LedgerSync {
         self.positions_in(self.taken..)
     }
 
-    /// Positions for training up to a place in the ledger.
+    /// Positions for training up to the place in the ledger with which the last candidate's training began. Chunks that were
+    /// held then are not among them: once they are let go, they are new.
     pub fn positions_until(&self, sequence: i64) -> u64 {
-        self.positions_in(..self.ledger.rows_until(sequence))
+        let rows = self.ledger.rows()[..self.ledger.rows_until(sequence)].iter();
+        self.positions_of(rows.filter(|row| !self.holds.is_left_out(row.hash)))
+    }
+
+    /// Remembers that a candidate is trained without the chunks that are held.
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be written.
+    pub fn begin_candidate(&mut self) -> anyhow::Result<()> {
+        self.holds.begin_candidate()
     }
 
     fn positions_in(&self, rows: impl SliceIndex<[ChunkRow], Output = [ChunkRow]>) -> u64 {
-        let rows = self.ledger.rows()[rows].iter();
+        self.positions_of(self.ledger.rows()[rows].iter())
+    }
+
+    fn positions_of<'a>(&self, rows: impl Iterator<Item = &'a ChunkRow>) -> u64 {
         rows.filter(|row| is_training(row) && !self.holds.has(row.hash))
             .map(|row| u64::from(row.positions))
             .sum()
@@ -195,9 +209,17 @@ impl LedgerSync {
                 Err(error) => return Err(error.into()),
             };
             let taken_until = self.taken_until();
+            let mut taken_out = 0_u64;
             for hold in &page.holds {
-                let changed = self.holds.follow(hold);
-                self.stale |= changed && hold.chunk_sequence <= taken_until;
+                let changed = self.holds.follow(hold) && hold.chunk_sequence <= taken_until;
+                self.stale |= changed;
+                taken_out += u64::from(changed && hold.held);
+            }
+            if taken_out > 0 {
+                tracing::info!(
+                    "the coordinator holds {} out of training, {taken_out} of them from now on",
+                    quantity(self.holds.count(), "chunk")
+                );
             }
             let on = page.more && page.next > self.holds.until();
             self.holds.reach(page.next)?;
@@ -214,11 +236,6 @@ impl LedgerSync {
             ingest.clear();
             self.refill(client, ingest, self.taken_until(), capacity)
                 .await?;
-            tracing::info!(
-                "the coordinator holds {} out of training; the window has {}",
-                quantity(self.holds.count(), "chunk"),
-                quantity(ingest.training().positions(), "position")
-            );
         }
         Ok(())
     }

@@ -115,6 +115,7 @@ impl Session {
             plan.reuse
         );
         self.state.cursor = self.ledger_sync.taken_until();
+        self.ledger_sync.begin_candidate()?;
         self.note(
             MetricKind::Plan,
             values([

@@ -26,7 +26,7 @@ use crate::db::sql::statement::{Statement, parts};
 use crate::db::types::ChunkStatus;
 use crate::db::types::{ChunkAccepted, ChunkDraft, RatingsState};
 use crate::db::use_cases::exclusions;
-use crate::db::use_cases::{audit_results, match_results, sums};
+use crate::db::use_cases::{audit_results, match_results, sums, training_audits};
 use crate::trust::rate::{audit_chance, match_positions, sampling_key};
 
 /// A chunk that was sent, and when.
@@ -231,7 +231,7 @@ async fn insert(
     Ok(sequences)
 }
 
-/// Opens audits of those chunks that are drawn.
+/// Opens audits of those chunks that are drawn; training waits for those of newcomers.
 async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -> Result<()> {
     let mut drawn = Vec::new();
     for e in entered {
@@ -254,7 +254,8 @@ async fn open_audits(conn: &mut AnyConnection, entered: &[&AcceptedChunk<'_>]) -
             });
         }
     }
-    audits::open(conn, &drawn).await
+    audits::open(conn, &drawn).await?;
+    training_audits::await_newcomers(conn, entered).await
 }
 
 /// What follows from a new chunk: a match goes on, an audit is answered.

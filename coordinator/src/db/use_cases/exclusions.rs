@@ -22,7 +22,7 @@ use crate::db::sql::ledger::{Ledger, read, transact_principals};
 use crate::db::sql::rows::{hash, parse, time_text};
 use crate::db::sql::statement::Statement;
 use crate::db::types::{Actor, ChunkStatus, ExclusionEffects, ExclusionOrder};
-use crate::db::use_cases::match_results;
+use crate::db::use_cases::{match_results, training_audits};
 
 impl Ledger {
     /// Takes a chunk out of training, matches and ratings, or puts it back.
@@ -106,6 +106,7 @@ pub(crate) async fn set(
     }
     if state == ChunkStatus::Excluded {
         return_jobs(conn, which).await?;
+        training_audits::await_no_more(conn, which).await?;
     }
     // Until here what is changed is told by what is not yet so.
     note(conn, which, state, reason, now).await?;

@@ -11,8 +11,8 @@ use crate::db::error::Result;
 use crate::db::models::matches::Match;
 use crate::db::models::{audit_draws, newcomers};
 
-/// How long after it came in a chunk keeps a gate open.
-const AWAITED_FOR: SignedDuration = SignedDuration::from_mins(15);
+/// How long after it came in a chunk keeps a gate open, or a newcomer's is kept from training.
+pub(crate) const AWAITED_FOR: SignedDuration = SignedDuration::from_mins(15);
 
 /// Whether an open gate waits for audits of chunks with games of its first `pairs`, which decide it.
 pub(crate) async fn are_awaited(

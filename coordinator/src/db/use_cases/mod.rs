@@ -21,3 +21,4 @@ pub(super) mod rollback;
 pub(super) mod standings;
 pub(super) mod submissions;
 pub(super) mod sums;
+pub(super) mod training_audits;

@@ -67,7 +67,11 @@ async fn every_sum_that_was_tampered_with_is_named() {
             "training positions before network 1",
         ),
         ("UPDATE networks SET gate_id = NULL", "gate matches"),
-        ("UPDATE chunks SET held = 1", "held chunks"),
+        ("UPDATE audits SET awaited = 1", "held chunks"),
+        (
+            "UPDATE audits SET awaited = 0; UPDATE chunks SET held = 1",
+            "held chunks",
+        ),
         (
             "INSERT INTO track_records (user_id, passed, failed) VALUES (1, 999, 0)",
             "passed audits of contributor 1",

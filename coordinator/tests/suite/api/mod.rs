@@ -42,6 +42,7 @@ mod retention;
 mod revoked;
 mod rollbacks;
 mod runs;
+mod training_audits;
 mod unreturned_games;
 mod versions;
 mod votes;

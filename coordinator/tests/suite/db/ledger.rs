@@ -55,7 +55,9 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
     renamed.unwrap();
     db.close().await;
     let mut connection = database.connect().await;
-    let undo = "DROP INDEX operator_log_of_user;
+    let undo = "DROP INDEX audits_awaited;
+        ALTER TABLE audits DROP COLUMN awaited;
+        DROP INDEX operator_log_of_user;
         ALTER TABLE operator_log DROP COLUMN user_id;
         ALTER TABLE audits RENAME COLUMN sampling_key TO luck;
         ALTER TABLE tokens DROP COLUMN used_at;

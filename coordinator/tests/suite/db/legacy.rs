@@ -121,6 +121,7 @@ async fn a_ledger_from_before_0_1_0_is_brought_over_by_a_copy() {
     }
     for (table, columns) in [
         ("games", &["eco: ", "opening: "][..]),
+        ("audits", &["awaited: "]),
         ("tokens", &["used_at: "]),
         ("workers", &["run_id: "]),
     ] {

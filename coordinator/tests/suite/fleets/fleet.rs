@@ -19,7 +19,7 @@ use rookery_common::protocol::trust::TrustLevel;
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::config::Registration;
 use rookery_coordinator::limits::address::Peer;
-use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting, watch_drift};
+use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting, release_audited, watch_drift};
 use serde_json::json;
 use sqlx::Connection as _;
 
@@ -245,6 +245,7 @@ impl Fleet {
     async fn tick(&mut self, at: i64) {
         plan_waiting(&self.app.app).await.unwrap();
         draw_waiting(&self.app.app).await.unwrap();
+        release_audited(&self.app.app).await.unwrap();
         if ((at - self.start) / TICK) % DRIFT == 0 {
             watch_drift(&self.app.app).await.unwrap();
         }

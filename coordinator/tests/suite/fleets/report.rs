@@ -116,7 +116,7 @@ impl Fleet {
         }
     }
 
-    /// Since when chunks are excluded.
+    /// Since when chunks are excluded; a newcomer's that then fails its audit, since it came.
     async fn excluded_at(&self) -> HashMap<ContentHash, i64> {
         let (mut found, mut after) = (HashMap::new(), 0);
         loop {
@@ -124,7 +124,7 @@ impl Fleet {
             for hold in page.holds {
                 let at: Timestamp = hold.at.parse().unwrap();
                 if hold.held {
-                    found.insert(hold.chunk, at.as_second());
+                    found.entry(hold.chunk).or_insert(at.as_second());
                 } else {
                     found.remove(&hold.chunk);
                 }

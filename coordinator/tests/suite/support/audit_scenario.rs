@@ -10,7 +10,7 @@ use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::RunInfo;
-use rookery_common::protocol::trust::{HoldPage, TrustInfo};
+use rookery_common::protocol::trust::{HoldPage, HoldRow, TrustInfo};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::db::ACTIVE;
 use rookery_coordinator::tokens::Token;
@@ -219,16 +219,33 @@ impl AuditScenario {
         self.app.app.db.trust("alice").await.unwrap()
     }
 
+    /// Chunks that were held and let go, but not those that only wait for their audits.
     pub(crate) async fn holds(&self) -> Vec<(ContentHash, bool)> {
+        let rows = self.hold_rows().await.into_iter();
+        rows.filter(|hold| !hold.reason.contains("training"))
+            .map(|hold| (hold.chunk, hold.held))
+            .collect()
+    }
+
+    /// Chunks that a trainer leaves out, in the order in which it hears of that.
+    pub(crate) async fn left_out(&self) -> Vec<ContentHash> {
+        let mut left_out = Vec::new();
+        for hold in self.hold_rows().await {
+            left_out.retain(|chunk| *chunk != hold.chunk);
+            if hold.held {
+                left_out.push(hold.chunk);
+            }
+        }
+        left_out
+    }
+
+    async fn hold_rows(&self) -> Vec<HoldRow> {
         let token = &self.app.trainer;
         let page = self
             .app
             .call(Method::GET, "/holds?run=main", token, Body::empty());
         let page: HoldPage = parse(StatusCode::OK, page.await).await;
         page.holds
-            .into_iter()
-            .map(|hold| (hold.chunk, hold.held))
-            .collect()
     }
 
     pub(crate) async fn training_positions(&self) -> u64 {

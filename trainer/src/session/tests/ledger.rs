@@ -97,6 +97,36 @@ async fn held_chunks_leave_the_window_and_come_back() {
     assert_eq!(server.requests().len(), asked);
 }
 
+/// A newcomer's chunk that waited for its audit while a candidate was trained is new for the next one.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_candidate_was_trained_without_counts_as_new_once_it_is_let_go() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(8);
+    coordinator.hold(2, true);
+    let server = coordinator.serve().await;
+    let client = client(&server);
+    let ingest = || ChunkIngest::new(GameStore::in_memory(), 10_000, HeldOut::share(0.0));
+    let (mut first, mut games) = (ledger_sync(dir.path(), Duration::ZERO), ingest());
+    first.update(&client).await.unwrap();
+    first.take_new(&client, &mut games).await.unwrap();
+    first.begin_candidate().unwrap();
+    let cursor = first.taken_until();
+    assert_eq!(first.taken_positions(), first.positions_until(cursor));
+    drop((first, games));
+
+    coordinator.hold(2, false);
+    let (mut again, mut games) = (ledger_sync(dir.path(), Duration::ZERO), ingest());
+    let refilled = again.refill(&client, &mut games, cursor, 10_000);
+    refilled.await.unwrap();
+    again.update(&client).await.unwrap();
+    again.take_new(&client, &mut games).await.unwrap();
+    let waited = u64::from(coordinator.rows()[2].positions);
+    let new = again.taken_positions() - again.positions_until(cursor);
+    assert_eq!(new, waited);
+    again.begin_candidate().unwrap();
+    assert_eq!(again.taken_positions(), again.positions_until(cursor));
+}
+
 /// A ledger that comes back from a backup gives the numbers of lost chunks to others.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restored_ledger_is_followed_from_where_it_was_cut() {

@@ -155,8 +155,9 @@ const GROUPED: [(&str, &str, &str); 13] = [
          GROUP BY job_id ORDER BY 1",
     ),
     (
-        "held chunks",
-        "SELECT sequence, 0, held, 0 FROM chunks WHERE run_id = $1 AND held <> 0 ORDER BY 1",
+        "held chunks, and those whose audit training waits for",
+        "SELECT sequence, 0, 1, 0 FROM chunks WHERE run_id = $1
+           AND (held <> 0 OR sequence IN (SELECT chunk FROM audits WHERE awaited <> 0)) ORDER BY 1",
         "SELECT h.chunk, 0, h.held, 0 FROM holds h
          WHERE h.run_id = $1 AND h.held <> 0
            AND h.id = (SELECT max(id) FROM holds l WHERE l.chunk = h.chunk) ORDER BY 1",
