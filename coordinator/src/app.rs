@@ -147,10 +147,6 @@ impl App {
     }
 
     /// Asks the ledger for a list. Anybody may ask for any, so a few are looked for at a time.
-    ///
-    /// # Errors
-    ///
-    /// What the ledger says.
     pub async fn list<T, F>(&self, ask: impl FnOnce(SharedDatabase) -> F) -> Result<T, DbError>
     where
         T: Send + 'static,
@@ -161,10 +157,6 @@ impl App {
 
     /// Reads a chunk to show its games. The place is taken before the chunk is in memory: any number of people may ask
     /// at the same time.
-    ///
-    /// # Errors
-    ///
-    /// If the chunk is nowhere or damaged, if ledger or store fail, or if `read` panics.
     pub async fn view_chunk<T: Send + 'static>(
         &self,
         hash: &ContentHash,

@@ -70,10 +70,6 @@ struct Named {
 }
 
 /// The bytes of a chunk, wherever they are.
-///
-/// # Errors
-///
-/// If it is nowhere, or ledger or store fail.
 pub async fn read_chunk(
     db: &Database,
     blobs: &dyn BlobStore,
@@ -105,10 +101,6 @@ async fn read_part(
 }
 
 /// The chunks that an archive says it holds, without the ledger: only its manifest is read.
-///
-/// # Errors
-///
-/// If it is no archive, or the store fails.
 pub async fn contents(
     blobs: &dyn BlobStore,
     archive: &BlobEntry,
@@ -141,10 +133,6 @@ fn manifest_bytes(header: &[u8]) -> std::io::Result<u64> {
 }
 
 /// Those chunks in an archive's bytes that are wanted; without those that are damaged.
-///
-/// # Errors
-///
-/// If it is no archive.
 pub fn unpack(
     archive: &[u8],
     wanted: &HashSet<ContentHash>,
@@ -176,10 +164,7 @@ fn chunk_named(path: &[u8]) -> Option<ContentHash> {
 
 /// Packs chunks of a run, given in ledger order, into one archive, enters it into the ledger and its
 /// operator log, and removes the chunks. Returns the archive's hash and size in bytes.
-///
-/// # Errors
-///
-/// If a chunk is damaged, or ledger or store fail; nothing is lost then.
+/// If a chunk is damaged, or ledger or store fail, nothing is lost.
 pub async fn archive(
     db: &Database,
     blobs: &dyn BlobStore,

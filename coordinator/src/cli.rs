@@ -55,10 +55,6 @@ pub enum Command {
 }
 
 /// Does what the command line asks for.
-///
-/// # Errors
-///
-/// Whatever went wrong, with the context in which it did.
 pub async fn run(cli: Cli) -> anyhow::Result<()> {
     // What these write is for others.
     if !matches!(

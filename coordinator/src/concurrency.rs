@@ -38,10 +38,6 @@ impl ConcurrencyLimit {
 
     /// Asks the ledger in turn; the database keeps the turn until it has answered, even if the caller has gone
     /// away.
-    ///
-    /// # Errors
-    ///
-    /// What the ledger says.
     pub async fn ask<T: Send + 'static>(
         &self,
         answer: impl Future<Output = Stored<T>> + Send + 'static,
@@ -91,10 +87,6 @@ impl<K: Hash + Eq> FairLimit<K> {
 
 impl Permit {
     /// Does work that keeps a core busy, off the async threads, and gives the place back when it ends.
-    ///
-    /// # Errors
-    ///
-    /// If the work panics.
     pub async fn work<T: Send + 'static>(
         self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -107,10 +99,6 @@ impl Permit {
     }
 
     /// Waits for what others do, for example the database, and gives the place back when they have.
-    ///
-    /// # Errors
-    ///
-    /// If it panics.
     pub async fn wait_for<T: Send + 'static>(
         self,
         answer: impl Future<Output = T> + Send + 'static,

@@ -91,10 +91,6 @@ pub struct PositionWriter<W: Write + Send> {
 
 impl<W: Write + Send> PositionWriter<W> {
     /// Begins a file.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
     pub fn new(out: W) -> anyhow::Result<Self> {
         let schema: Arc<Type> = Arc::new(parse_message_type(SCHEMA)?);
         let properties = WriterProperties::builder()
@@ -108,10 +104,6 @@ impl<W: Write + Send> PositionWriter<W> {
     }
 
     /// Adds the games of a chunk, number `sequence` of the ledger.
-    ///
-    /// # Errors
-    ///
-    /// If a game's start is not a position, or the file cannot be written.
     pub fn add(
         &mut self,
         sequence: i64,
@@ -128,10 +120,6 @@ impl<W: Write + Send> PositionWriter<W> {
     }
 
     /// Ends the file.
-    ///
-    /// # Errors
-    ///
-    /// If it cannot be written.
     pub fn finish(mut self) -> anyhow::Result<W> {
         if !self.rows.chunk.is_empty() {
             self.write_group()?;

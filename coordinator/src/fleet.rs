@@ -36,10 +36,6 @@ pub struct Fleet {
 
 impl Fleet {
     /// Workers that were heard lately, of all runs, as they were at most some seconds ago.
-    ///
-    /// # Errors
-    ///
-    /// If the ledger does not answer.
     pub async fn active_workers(&self, db: &SharedDatabase, now: Timestamp) -> Result<u64> {
         let known = *self.active.lock();
         if let Some((at, workers)) = known

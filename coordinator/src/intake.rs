@@ -123,10 +123,7 @@ pub fn held_cost(bytes: usize) -> usize {
 }
 
 /// Takes in a chunk from `sender`.
-///
-/// # Errors
-///
-/// [`IntakeError`]; nothing was counted then.
+/// If it fails, nothing was counted.
 pub async fn take(
     app: &App,
     sender: &Principal,

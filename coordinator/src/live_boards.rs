@@ -181,10 +181,6 @@ fn is_within(time: SignedDuration, since: Timestamp, now: Timestamp) -> bool {
 }
 
 /// Shows a board that came with the heartbeat of a job, if there is room for it.
-///
-/// # Errors
-///
-/// If the ledger does not answer.
 pub async fn share(
     app: &App,
     contributor: &Principal,

@@ -24,10 +24,6 @@ impl Panicked {
 
 /// Does a piece of work to its end or its panic. What it shares with others must bear to be left
 /// as the panic left it.
-///
-/// # Errors
-///
-/// If it panics.
 pub async fn caught<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
     let done = AssertUnwindSafe(work).catch_unwind().await;
     done.map_err(|panic| Panicked::of(&*panic))

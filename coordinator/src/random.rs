@@ -6,20 +6,12 @@ use rookery_common::ids::{JobId, Seed};
 use crate::db::Chances;
 
 /// A random seed.
-///
-/// # Errors
-///
-/// If the system gives no random numbers.
 pub fn seed() -> Result<Seed, getrandom::Error> {
     getrandom::u64().map(Seed)
 }
 
 /// The random numbers of one lease. Its identifier begins with the time (UUID, version 7), so that leases
 /// that are handed out together lie together in the ledger; 74 bits of it cannot be guessed.
-///
-/// # Errors
-///
-/// If the system gives no random numbers.
 pub fn chances(now: Timestamp) -> Result<Chances, getrandom::Error> {
     let mut random = [0_u8; 10];
     getrandom::fill(&mut random)?;
@@ -35,10 +27,6 @@ pub fn chances(now: Timestamp) -> Result<Chances, getrandom::Error> {
 }
 
 /// Uniform from 0 to 1, without 1.
-///
-/// # Errors
-///
-/// If the system gives no random numbers.
 pub fn unit() -> Result<f64, getrandom::Error> {
     // The upper 53 bits fill a double's mantissa exactly.
     Ok((getrandom::u64()? >> 11) as f64 / (1_u64 << 53) as f64)

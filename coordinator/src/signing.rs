@@ -46,10 +46,6 @@ impl KeyFolder {
     }
 
     /// The key of a run, if it lies here.
-    ///
-    /// # Errors
-    ///
-    /// If it does, and cannot be read.
     pub fn load(&self, run: &RunName) -> anyhow::Result<Option<SigningKey>> {
         match self.path(run) {
             Some(path) => read(&path),
@@ -59,10 +55,6 @@ impl KeyFolder {
 }
 
 /// Reads a secret key, if the file is there.
-///
-/// # Errors
-///
-/// If it is there and is no secret key.
 pub fn read(path: &Path) -> anyhow::Result<Option<SigningKey>> {
     let shown = path.display();
     let text = match std::fs::read_to_string(path) {
@@ -80,10 +72,7 @@ pub fn read(path: &Path) -> anyhow::Result<Option<SigningKey>> {
 
 /// Writes a secret key where only this user can read it, whole or not at all, and never over another file. When it
 /// returns, no power cut loses the key.
-///
-/// # Errors
-///
-/// If there is a file, or it or its folder cannot be written.
+/// A file that is there stays, and is an error.
 pub fn write(path: &Path, key: &SigningKey) -> anyhow::Result<()> {
     let attempt = || -> anyhow::Result<()> {
         let folder = folder_of(path);
@@ -116,10 +105,6 @@ pub struct JobMetadataCache {
 
 impl JobMetadataCache {
     /// All runs, as they were at most a few seconds ago.
-    ///
-    /// # Errors
-    ///
-    /// If the ledger does not answer.
     pub async fn runs(&self, db: &SharedDatabase) -> Result<Arc<Vec<RunInfo>>> {
         let known = {
             let runs = self.runs.lock();
@@ -142,10 +127,6 @@ impl JobMetadataCache {
     }
 
     /// Adds the run's key and its networks' signatures to a job.
-    ///
-    /// # Errors
-    ///
-    /// If the ledger does not answer.
     pub async fn sign(&self, db: &SharedDatabase, job: &mut Job) -> Result<()> {
         let runs = self.runs(db).await?;
         let run = runs.iter().find(|run| run.name == job.run);

@@ -75,10 +75,7 @@ impl StorageIdentityError {
 }
 
 /// Whether the store is marked as the ledger's; one without a mark is not. Nothing is changed.
-///
-/// # Errors
-///
-/// If it is another ledger's, the ledger goes on elsewhere, or ledger or store fail.
+/// It is an error if the store is another ledger's, or the ledger goes on elsewhere.
 pub async fn check(db: &Database, blobs: &dyn BlobStore) -> Result<bool, StorageIdentityError> {
     if let Some(moved) = db.moved().await? {
         return Err(StorageIdentityError::Moved(moved));
@@ -96,10 +93,7 @@ pub async fn check(db: &Database, blobs: &dyn BlobStore) -> Result<bool, Storage
 
 /// Makes sure that the store is the ledger's before anything is written to it or removed from it;
 /// one without a mark is marked, if it may be the ledger's.
-///
-/// # Errors
-///
-/// If it is another ledger's, the ledger goes on elsewhere, or ledger or store fail.
+/// It is an error if the store is another ledger's, or the ledger goes on elsewhere.
 pub async fn claim(db: &Database, blobs: &dyn BlobStore) -> Result<(), StorageIdentityError> {
     if check(db, blobs).await? {
         return Ok(());
@@ -117,10 +111,7 @@ pub async fn claim(db: &Database, blobs: &dyn BlobStore) -> Result<(), StorageId
 
 /// Makes the store the ledger's, whatever ledger it had, and notes that in the operator log; whether that
 /// changed anything. `location` is where the store is.
-///
-/// # Errors
-///
-/// If the ledger goes on elsewhere, or ledger or store fail.
+/// It is an error if the ledger goes on elsewhere.
 pub async fn adopt(
     db: &Database,
     blobs: &dyn BlobStore,

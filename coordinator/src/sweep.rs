@@ -29,10 +29,6 @@ pub struct Found {
 
 /// Compares all blobs of a kind with the ledger. A blob is written before the ledger's row, so
 /// what is younger than `grace` may be on its way in and counts as needed.
-///
-/// # Errors
-///
-/// If the ledger or the store fails.
 pub async fn compare(
     db: &Database,
     blobs: &dyn BlobStore,
@@ -67,10 +63,6 @@ pub async fn compare(
 }
 
 /// Compares all blobs of all kinds with the ledger, as [`compare`] does.
-///
-/// # Errors
-///
-/// If the ledger or the store fails.
 pub async fn compare_all(
     db: &Database,
     blobs: &dyn BlobStore,
@@ -87,10 +79,6 @@ pub async fn compare_all(
 /// Removes what was found to be needed by nothing, as [`remove`] does, and notes that in the operator log before;
 /// nothing while a blob is missing, as what seems to be needed by nothing may hold its only copy. Tells whether it
 /// removed. `location` is where the store is.
-///
-/// # Errors
-///
-/// If the ledger or the store fails.
 pub async fn remove_all(
     db: &Database,
     blobs: &dyn BlobStore,
@@ -138,10 +126,6 @@ fn is_old(entry: &BlobEntry, grace: SignedDuration, now: Timestamp) -> bool {
 
 /// Removes what was found to be needed by nothing, but for what was written again since: a blob
 /// that is uploaded anew is as young as its last upload.
-///
-/// # Errors
-///
-/// If the store fails.
 pub async fn remove(
     blobs: &dyn BlobStore,
     found: &Found,
@@ -205,10 +189,7 @@ pub async fn look_into_archives(blobs: &dyn BlobStore, all: &[Found]) -> Salvage
 
 /// Puts chunks that were found in archives back into the store, each under its own hash, and tells
 /// how many. One whose bytes have another hash stays missing.
-///
-/// # Errors
-///
-/// If an archive cannot be read, or the store fails; what was put back until then stays.
+/// If it fails, what was put back until then stays.
 pub async fn put_back(blobs: &dyn BlobStore, salvage: &Salvage) -> Result<usize, ArchiveError> {
     let mut done: HashSet<ContentHash> = HashSet::new();
     for holder in &salvage.holders {

@@ -30,10 +30,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 static PROMETHEUS: OnceLock<PrometheusHandle> = OnceLock::new();
 
 /// Begins to write log lines to standard error.
-///
-/// # Errors
-///
-/// If the text is not a valid filter, or logging was begun before.
 pub fn begin_logging(settings: &Settings) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&settings.log).with_context(|| {
         format!(
@@ -57,10 +53,6 @@ pub fn begin_logging(settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// Begins to count. A second call does nothing.
-///
-/// # Errors
-///
-/// If something else records metrics in this process.
 pub fn begin_metrics() -> anyhow::Result<()> {
     if PROMETHEUS.get().is_some() {
         return Ok(());

@@ -35,10 +35,6 @@ impl std::hash::Hash for TokenHash {
 
 impl Token {
     /// A new random token.
-    ///
-    /// # Errors
-    ///
-    /// If the system gives no random numbers.
     pub fn generate() -> Result<Self, getrandom::Error> {
         random_text::<TOKEN_BYTES>(PREFIX).map(Self)
     }
@@ -71,10 +67,6 @@ pub struct InvitationCode(String);
 
 impl InvitationCode {
     /// A new random code.
-    ///
-    /// # Errors
-    ///
-    /// If the system gives no random numbers.
     pub fn generate() -> Result<Self, getrandom::Error> {
         random_text::<INVITATION_BYTES>(INVITATION_PREFIX).map(Self)
     }

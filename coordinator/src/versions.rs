@@ -10,10 +10,7 @@ use rookery_common::protocol::{OLDEST_PROTOCOL_VERSION, PROTOCOL_VERSION};
 use semver::Version;
 
 /// Checks what an operator asks for.
-///
-/// # Errors
-///
-/// A sentence that names what is no version or no time.
+/// The error is a sentence that names what is no version or no time.
 pub fn check(policy: &VersionPolicy) -> Result<(), String> {
     for version in [&policy.minimum, &policy.recommended].into_iter().flatten() {
         Version::parse(version)
@@ -72,10 +69,7 @@ pub fn refusal(run: &RunInfo, request: &JobRequest, now: Timestamp) -> Option<St
 }
 
 /// The runs that do not serve this worker, of those that it may play for.
-///
-/// # Errors
-///
-/// Why, if none serves it.
+/// The error says why none serves it.
 pub fn refused_by(
     runs: &[RunInfo],
     request: &JobRequest,

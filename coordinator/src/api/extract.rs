@@ -98,10 +98,7 @@ pub struct RunQuery {
 
 impl RunQuery {
     /// The run's name.
-    ///
-    /// # Errors
-    ///
-    /// A problem if no run is named and the coordinator does not host exactly one.
+    /// It is a problem if no run is named and the coordinator does not host exactly one.
     pub async fn resolve(&self, app: &App) -> ApiResult<RunName> {
         if let Some(run) = &self.run {
             return Ok(run.clone());
@@ -136,10 +133,6 @@ pub struct CursorQuery {
 
 impl CursorQuery {
     /// The run's name.
-    ///
-    /// # Errors
-    ///
-    /// As [`RunQuery::resolve`].
     pub async fn run(&self, app: &App) -> ApiResult<RunName> {
         let run = self.run.clone();
         RunQuery { run }.resolve(app).await
@@ -249,10 +242,6 @@ impl FromRequestParts<App> for Anyone {
 }
 
 /// Whether somebody's token has a scope.
-///
-/// # Errors
-///
-/// A problem if it does not.
 pub fn may(principal: &Principal, scope: Scope) -> ApiResult<()> {
     if principal.scopes.contains(&scope) {
         return Ok(());

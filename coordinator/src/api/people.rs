@@ -68,10 +68,7 @@ pub(super) fn router() -> OpenApiRouter<App> {
 }
 
 /// Checks the name of a new user whom an operator creates; the answer is the name as it is kept.
-///
-/// # Errors
-///
-/// A sentence that says what a name may be.
+/// The error is a sentence that says what a name may be.
 pub fn check_name(name: &str) -> Result<String, String> {
     let shown: String = name.chars().take(80).collect();
     let name =
@@ -85,10 +82,7 @@ pub fn check_name(name: &str) -> Result<String, String> {
 }
 
 /// Checks the name under which somebody registers; the answer is the name as it is kept.
-///
-/// # Errors
-///
-/// A sentence that says what a name may be.
+/// The error is a sentence that says what a name may be.
 fn check_registered(name: &str) -> Result<String, String> {
     let name = check_name(name)?;
     if is_like(&name, &RESERVED) {
@@ -126,10 +120,7 @@ pub(super) fn check_sought(name: &str) -> ApiResult<()> {
 }
 
 /// Checks a token's name.
-///
-/// # Errors
-///
-/// A sentence that says what a name may be.
+/// The error is a sentence that says what a name may be.
 pub fn check_machine(machine: &str) -> Result<(), String> {
     if is_plain(machine, MACHINE_CHARS) {
         return Ok(());

@@ -79,10 +79,7 @@ async fn one(State(app): State<App>, Path(run): Path<RunName>) -> ApiResult<axum
 }
 
 /// Checks what a run is said to be for.
-///
-/// # Errors
-///
-/// A sentence that says what a description may be.
+/// The error is a sentence that says what it may be.
 pub(crate) fn check_description(text: &str) -> Result<(), String> {
     let odd = |c: char| c.is_control() && c != '\n';
     if text.chars().count() <= DESCRIPTION_CHARS && !text.chars().any(odd) {
@@ -94,10 +91,7 @@ pub(crate) fn check_description(text: &str) -> Result<(), String> {
 }
 
 /// Checks what a run is to become.
-///
-/// # Errors
-///
-/// A sentence that says what is wrong.
+/// The error is a sentence that says what is wrong.
 pub(crate) fn check_patch(patch: &RunPatch) -> Result<(), String> {
     let or_absent = |checked: Option<Result<(), String>>| checked.unwrap_or(Ok(()));
     or_absent(patch.title.as_deref().map(check_title))?;

@@ -180,10 +180,7 @@ async fn hold(
 }
 
 /// Checks why an operator orders something; what is around the reason is left out.
-///
-/// # Errors
-///
-/// A sentence that says what a reason may be.
+/// The error is a sentence that says what it may be.
 pub fn check_reason(reason: &str) -> Result<&str, String> {
     let reason = reason.trim();
     if !reason.is_empty() && is_plain(reason, REASON_CHARS) {

@@ -61,10 +61,6 @@ pub struct Watch {
 impl Watch {
     /// Sets the alerts that the ledger tells of. Contributors who are in quarantine at the first look are known: an earlier
     /// coordinator has told of them.
-    ///
-    /// # Errors
-    ///
-    /// If the ledger fails.
     pub async fn look(&mut self, app: &App) -> Result<(), DbError> {
         let quarantines = app.db.quarantines_by_audits().await?.into_iter();
         let quarantines = quarantines.map(|(contributor, reason)| {

@@ -34,10 +34,7 @@ pub async fn keep_naming(app: App) {
 }
 
 /// Names the openings of all games that lack one, and tells of how many chunks, and how many could not be read.
-///
-/// # Errors
-///
-/// If the ledger fails; what was named until then is.
+/// If the ledger fails, what was named until then stays named.
 pub async fn name_openings(app: &App) -> anyhow::Result<(u64, u64)> {
     let (mut named, mut unreadable) = (0, 0);
     let mut last = None;

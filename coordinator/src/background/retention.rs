@@ -49,10 +49,6 @@ pub async fn keep_pruning(app: App) {
 }
 
 /// Removes what is older than [`JOBS_KEPT`] and [`WORKERS_KEPT`].
-///
-/// # Errors
-///
-/// If the ledger fails; what was removed until then is.
 pub async fn prune(app: &App) -> Result<Pruned, DbError> {
     let now = app.clock.now();
     let mut all = Pruned::default();

@@ -48,10 +48,6 @@ pub struct Webhook {
 
 impl Webhook {
     /// Reads an address such as `https://discord.com/api/webhooks/…`.
-    ///
-    /// # Errors
-    ///
-    /// If the text is no address of HTTP.
     pub fn read(text: &str) -> anyhow::Result<Self> {
         let url = Url::parse(text).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());

@@ -35,10 +35,6 @@ pub struct FolderStore {
 impl FolderStore {
     /// Opens a folder of blobs; it is created if it is missing. Files that a crash left unfinished
     /// are removed.
-    ///
-    /// # Errors
-    ///
-    /// If the folder cannot be created or cleaned.
     pub fn open(root: &Path) -> Result<Self, BlobError> {
         let unfinished = root.join(UNFINISHED);
         fs::create_dir_all(&unfinished).map_err(failed("cannot create", &unfinished))?;

@@ -161,10 +161,6 @@ pub type SharedBlobs = Arc<dyn BlobStore>;
 
 /// Opens the store at a location: a folder by its path or as `file://…`, or an object store by its
 /// URL.
-///
-/// # Errors
-///
-/// If the folder cannot be used, or the URL or the environment's settings for it.
 pub fn open(location: &str, downloads: Downloads) -> Result<SharedBlobs, BlobError> {
     let folder = match location.split_once("://") {
         None => {

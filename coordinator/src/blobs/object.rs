@@ -85,10 +85,6 @@ impl ObjectBlobs {
     /// Opens the store at `url`: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or
     /// `az://CONTAINER/PREFIX`, with settings by the names that they have in the environment.
     /// Nothing is sent yet.
-    ///
-    /// # Errors
-    ///
-    /// If the URL or the environment's settings cannot be used.
     pub fn open(
         url: &str,
         settings: impl IntoIterator<Item = (String, String)>,

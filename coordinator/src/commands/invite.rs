@@ -43,11 +43,6 @@ pub struct CreateArgs {
     pub json: bool,
 }
 
-/// Does what the command says.
-///
-/// # Errors
-///
-/// Whatever went wrong, with its context.
 pub async fn run(db: &SharedDatabase, command: InviteCommand) -> anyhow::Result<()> {
     match command {
         InviteCommand::Create(args) => create(db, args).await,

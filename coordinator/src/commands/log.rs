@@ -33,10 +33,6 @@ pub struct LogArgs {
 }
 
 /// Shows the operator log, the newest entry first.
-///
-/// # Errors
-///
-/// If a time cannot be read, or the ledger fails.
 pub async fn run(settings: &Settings, args: LogArgs) -> anyhow::Result<()> {
     let since = args.since.as_deref();
     let since = since

@@ -159,11 +159,6 @@ pub struct SetArgs {
     pub cut_off: Option<String>,
 }
 
-/// Does what the command says.
-///
-/// # Errors
-///
-/// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: RunCommand) -> anyhow::Result<()> {
     let db = match &command {
         RunCommand::Create(_) => create_database(settings).await?,

@@ -69,11 +69,7 @@ pub struct ArchiveArgs {
     pub rest: bool,
 }
 
-/// Does what the command says.
-///
-/// # Errors
-///
-/// Whatever went wrong, with its context; or that blobs are missing.
+/// It is an error if blobs are missing.
 pub async fn run(settings: &Settings, command: StorageCommand) -> anyhow::Result<()> {
     with_database(settings, async |db| {
         let blobs = open_blobs(settings)?;

@@ -114,11 +114,6 @@ pub struct QuarantineArgs {
     pub reason: String,
 }
 
-/// Does what the command says.
-///
-/// # Errors
-///
-/// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: UserCommand) -> anyhow::Result<()> {
     with_database(settings, async |db| match command {
         UserCommand::List { json } => list(db, json).await,

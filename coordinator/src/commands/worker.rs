@@ -31,11 +31,6 @@ pub struct WorkerArgs {
     pub worker: String,
 }
 
-/// Does what the command says.
-///
-/// # Errors
-///
-/// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: WorkerCommand) -> anyhow::Result<()> {
     with_database(settings, async |db| match command {
         WorkerCommand::Block {

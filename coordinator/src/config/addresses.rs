@@ -20,10 +20,6 @@ pub struct PageUrl(String);
 
 impl PageUrl {
     /// Reads an address such as `https://example.org/rookery`.
-    ///
-    /// # Errors
-    ///
-    /// If a browser would not find a page under the text.
     pub fn read(text: &str) -> anyhow::Result<Self> {
         anyhow::ensure!(
             is_web_address(text),
@@ -68,10 +64,6 @@ pub struct WorkerSources {
 
 impl WorkerSources {
     /// Reads addresses with blanks between them, each for all systems or for one: `linux=https://example.org/rookery.tar.gz`.
-    ///
-    /// # Errors
-    ///
-    /// If a browser would not find a page under one of them.
     pub fn read(text: &str) -> anyhow::Result<Self> {
         let mut sources = Self::default();
         for word in text.split_whitespace() {
@@ -111,10 +103,6 @@ pub struct SiteUrl(String);
 
 impl SiteUrl {
     /// Reads an address such as `https://chess.example.org`.
-    ///
-    /// # Errors
-    ///
-    /// If the text is not a scheme and a host, perhaps with a port.
     pub fn read(text: &str) -> anyhow::Result<Self> {
         let host = text
             .strip_prefix("https://")

@@ -39,10 +39,6 @@ pub enum Origins {
 
 impl Origins {
     /// Reads `*`, or origins such as `https://example.org`.
-    ///
-    /// # Errors
-    ///
-    /// If a text is not an origin.
     pub fn read(texts: &[String]) -> anyhow::Result<Self> {
         let origin = |text: &String| {
             let host = text
@@ -266,10 +262,7 @@ pub struct Settings {
 
 impl Settings {
     /// Merges flags and environment (`args`) with the file.
-    ///
-    /// # Errors
-    ///
-    /// If the file was asked for and cannot be read, or has an entry that is not known.
+    /// A file that was asked for must exist; unknown entries are errors.
     pub fn load(args: &GlobalArgs) -> anyhow::Result<Self> {
         let file: ConfigFile = config::load(args.config.as_deref(), Some(Path::new(DEFAULT_FILE)))?;
         let data_dir = args

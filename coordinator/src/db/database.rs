@@ -97,19 +97,11 @@ impl Database {
     /// Opens the ledger at `url` (`sqlite:PATH` or `postgres://USER@HOST/DATABASE`), creates an
     /// SQLite file if it is missing, and brings the database to this build's schema. A server
     /// that does not answer yet is waited for as long as `patience` lasts.
-    ///
-    /// # Errors
-    ///
-    /// If the database cannot be reached or opened, is not a ledger, or was written by a newer build.
     pub async fn open(url: &str, patience: Duration) -> Result<Self> {
         Self::open_within(url, patience, None).await
     }
 
     /// The same with other limits than those of the database program.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Self::open).
     pub async fn open_within(
         url: &str,
         patience: Duration,
@@ -139,10 +131,6 @@ impl Database {
 
     /// What is at `url`; nothing is made or changed. A server that does not answer yet is waited
     /// for as long as `patience` lasts.
-    ///
-    /// # Errors
-    ///
-    /// If the database cannot be reached.
     pub async fn find(url: &str, patience: Duration) -> Result<Found> {
         connect::find(url, patience).await
     }

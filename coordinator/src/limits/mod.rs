@@ -194,19 +194,11 @@ impl Limits {
     }
 
     /// Counts a request of an address.
-    ///
-    /// # Errors
-    ///
-    /// [`TooMuch`] if there were too many.
     pub fn request(&self, client: Option<ClientAddress>) -> Result<(), TooMuch> {
         self.requests.take(key(client), 1.0)
     }
 
     /// Counts a registration from an address.
-    ///
-    /// # Errors
-    ///
-    /// [`TooMuch`] if there were too many.
     pub fn registration(&self, client: Option<ClientAddress>) -> Result<(), TooMuch> {
         let Some(ClientAddress(address)) = client else {
             return Ok(());
@@ -217,19 +209,11 @@ impl Limits {
     }
 
     /// Counts a request of a contributor.
-    ///
-    /// # Errors
-    ///
-    /// [`TooMuch`] if there were too many.
     pub fn contributor(&self, client: Option<ClientAddress>, user: UserId) -> Result<(), TooMuch> {
         self.contributors.take(key(client).map(|_| user), 1.0)
     }
 
     /// Counts what a contributor uploads.
-    ///
-    /// # Errors
-    ///
-    /// [`TooMuch`] if it was too much, or too much was refused or held before.
     pub fn upload(
         &self,
         client: Option<ClientAddress>,
@@ -245,10 +229,6 @@ impl Limits {
     }
 
     /// Whether a contributor may take one more job: who takes many and returns few has to wait.
-    ///
-    /// # Errors
-    ///
-    /// [`TooMuch`] if too many were taken and not used.
     pub fn may_lease(&self, client: Option<ClientAddress>, user: UserId) -> Result<(), TooMuch> {
         self.unreturned.take(key(client).map(|_| user), 0.0)
     }
@@ -281,10 +261,6 @@ impl Limits {
     }
 
     /// A permit for a connection from an address. Proxies and this machine need none.
-    ///
-    /// # Errors
-    ///
-    /// [`NoPermit`] if the address has too many.
     pub fn connection(&self, peer: IpAddr) -> Result<Option<AddressPermit>, NoPermit> {
         let address = limited_as(peer).filter(|_| !self.proxies.trust(peer.to_canonical()));
         let permit = address.map(|address| self.address_connections.permit(address));
@@ -292,10 +268,6 @@ impl Limits {
     }
 
     /// A permit for an answer to an address. This machine needs none.
-    ///
-    /// # Errors
-    ///
-    /// [`NoPermit`] if too many are being sent.
     pub fn answer(&self, client: Option<ClientAddress>) -> Result<Option<AddressPermit>, NoPermit> {
         let permit = key(client).map(|address| self.address_answers.permit(address));
         permit.transpose()

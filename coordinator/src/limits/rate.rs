@@ -47,10 +47,7 @@ impl<K: Hash + Eq + Copy> RateLimiter<K> {
 
     /// Takes `units` for `key`. A request of more than the burst passes if the bucket is full, and
     /// is paid for afterwards.
-    ///
-    /// # Errors
-    ///
-    /// The time after which the same request will pass, if nothing else is taken meanwhile.
+    /// The error is the time after which the same request will pass, if nothing else is taken meanwhile.
     pub fn take(&self, key: K, units: f64, now: Instant) -> Result<(), Duration> {
         let cost = Duration::from_secs_f64(units / self.rate.per_second);
         let burst = Duration::from_secs_f64(self.rate.burst / self.rate.per_second);

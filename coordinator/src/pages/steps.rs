@@ -75,10 +75,7 @@ pub(super) struct StepJson<'a> {
 
 impl Steps {
     /// Plays a game through.
-    ///
-    /// # Errors
-    ///
-    /// If the game's start is not a position; in games read from a chunk it always is one.
+    /// It is an error if the game's start is not a position; in games read from a chunk it always is one.
     pub(super) fn of(record: &GameRecord) -> Result<Self, StartError> {
         let start = record.start.origin()?.position().clone();
         let mode = castling_mode(&start);

@@ -27,10 +27,6 @@ pub struct Fitted {
 
 /// Rates all networks that have played. Those whose Elo is given have it; if there is none, the
 /// first network is 0, whether or not it has played.
-///
-/// # Errors
-///
-/// If there are more networks than a fit can hold.
 pub fn fit(basis: &RatingBasis) -> Result<Fitted, RatingError> {
     let first = NetworkNumber(0);
     let results = &basis.results;

@@ -60,10 +60,6 @@ pub async fn keep_fitting(app: App) {
 }
 
 /// Fits the ratings that wait for it.
-///
-/// # Errors
-///
-/// If the ledger fails to say which.
 pub async fn refit_waiting(app: &App) -> anyhow::Result<()> {
     for run in app.db.runs_to_rate().await? {
         refit_or_say(app, &run).await;
@@ -72,10 +68,6 @@ pub async fn refit_waiting(app: &App) -> anyhow::Result<()> {
 }
 
 /// Fits the ratings of a run again and tells those who listen.
-///
-/// # Errors
-///
-/// If the ledger fails, or the fit does.
 pub async fn refit(app: &App, run: &RunName) -> anyhow::Result<()> {
     let _one_at_a_time = app.fitting.lock().await;
     let begun = Instant::now();

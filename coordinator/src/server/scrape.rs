@@ -28,10 +28,6 @@ pub fn address(given: Option<&str>) -> MetricsAddress {
 
 /// Serves metrics until told to stop, if they have a listener of their own. Several coordinators of one machine
 /// want the usual one: all but the first go without.
-///
-/// # Errors
-///
-/// If it is not possible to listen at the address that was given.
 pub async fn serve(
     given: Option<&str>,
     stopping: CancellationToken,

@@ -45,10 +45,6 @@ fn games_of(bytes: &[u8], spans: &[Span]) -> Result<BTreeMap<u32, GameRecord>, A
 
 /// What auditors get of these spans of a chunk; `drawing` is the work whose games draw plies from the
 /// policy before their first search.
-///
-/// # Errors
-///
-/// [`AuditError`] if the chunk does not hold them.
 pub fn tasks(
     bytes: &[u8],
     spans: &[Span],
@@ -63,10 +59,6 @@ pub fn tasks(
 }
 
 /// Compares the games of an audit (game `i` is span `i`) with the chunk's own searches.
-///
-/// # Errors
-///
-/// [`AuditError`] if either cannot be read.
 pub fn compare(audited: &[u8], spans: &[Span], audit: &[u8]) -> Result<AuditOpinion, AuditError> {
     let played = games_of(audited, spans)?;
     let theirs = ChunkReader::open(audited, &Caps::default())?

@@ -113,10 +113,6 @@ impl DrawBoard {
     }
 
     /// Draws somebody for each audit for which there is somebody. `chance` gives numbers from 0 to 1.
-    ///
-    /// # Errors
-    ///
-    /// That of `chance`.
     pub fn draw<E>(
         self,
         mut chance: impl FnMut() -> Result<f64, E>,

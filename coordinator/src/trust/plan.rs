@@ -61,10 +61,6 @@ pub async fn keep_planning(app: App) {
 }
 
 /// Brings the recent chunks of contributors who stand out before the auditors.
-///
-/// # Errors
-///
-/// If the ledger fails.
 pub async fn watch_drift(app: &App) -> anyhow::Result<()> {
     for run in app.db.runs().await? {
         let found = suspects(&app.db.samples(&run.name).await?);
@@ -98,10 +94,6 @@ pub async fn release_audited(app: &App) -> anyhow::Result<()> {
 }
 
 /// Decides an audit that no auditor of the operator's has confirmed in time.
-///
-/// # Errors
-///
-/// If the ledger fails.
 pub async fn decide_overdue(app: &App) -> anyhow::Result<()> {
     let effects = app.db.decide_overdue_audit(app.clock.now()).await?;
     follow(app, effects);
@@ -109,10 +101,6 @@ pub async fn decide_overdue(app: &App) -> anyhow::Result<()> {
 }
 
 /// Ends a gate that has waited for audits of its games for long enough, or whose audits were given up.
-///
-/// # Errors
-///
-/// If the ledger fails.
 pub async fn settle_gates(app: &App) -> anyhow::Result<()> {
     let effects = app.db.settle_waiting_gate(app.clock.now()).await?;
     follow(app, effects);
@@ -121,10 +109,6 @@ pub async fn settle_gates(app: &App) -> anyhow::Result<()> {
 
 /// Draws somebody for each audit that waits. Several coordinators may draw for the same one, and who was drawn
 /// first stays.
-///
-/// # Errors
-///
-/// If the ledger fails, or the system gives no random numbers.
 pub async fn draw_waiting(app: &App) -> anyhow::Result<()> {
     let now = app.clock.now();
     let mut drawn = Vec::new();
@@ -140,10 +124,6 @@ pub async fn draw_waiting(app: &App) -> anyhow::Result<()> {
 /// Plans the audits that wait for it. One whose chunk is lost, or cannot be read as it was accepted,
 /// is given up, and one whose chunk cannot be had now waits; neither keeps the others. Several
 /// coordinators may plan the same one, and the first plan stands.
-///
-/// # Errors
-///
-/// If the ledger fails.
 pub async fn plan_waiting(app: &App) -> anyhow::Result<()> {
     for audit in app.db.unplanned_audits(app.clock.now()).await? {
         let spans = spans(&audit)?;

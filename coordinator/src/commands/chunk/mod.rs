@@ -74,11 +74,6 @@ pub enum ExportFormat {
     Parquet,
 }
 
-/// Does what the command says.
-///
-/// # Errors
-///
-/// If the file cannot be read, is no valid chunk, or the output cannot be written.
 pub fn run(command: ChunkCommand) -> anyhow::Result<()> {
     match command {
         ChunkCommand::Inspect { file, json } => inspect(&file, json),

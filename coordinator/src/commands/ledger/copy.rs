@@ -39,11 +39,8 @@ struct Outcome {
 }
 
 /// Copies the ledger and checks the copy, which has this version's schema; the ledger may be from before 0.1.0.
-///
-/// # Errors
-///
-/// If either ledger is in use, this one was copied before, the other one holds something, a database fails, or the sums do not follow from the
-/// facts.
+/// It is an error if either ledger is in use, this one was copied before, the other one holds something, or the sums
+/// do not follow from the facts.
 pub(super) async fn run(settings: &Settings, args: &CopyArgs) -> anyhow::Result<()> {
     let (from, to) = (shown(&settings.database), shown(&args.to));
     anyhow::ensure!(

@@ -111,11 +111,6 @@ struct Export<'a> {
     counts: [u64; 3],
 }
 
-/// Does what the command says.
-///
-/// # Errors
-///
-/// Whatever went wrong, with its context.
 pub(super) async fn run(
     settings: &Settings,
     db: &Database,

@@ -53,11 +53,7 @@ struct Report {
     checked: Checked,
 }
 
-/// Does what the command says.
-///
-/// # Errors
-///
-/// Whatever went wrong, with its context; or that something differs.
+/// It is an error if something differs.
 pub async fn run(settings: &Settings, command: LedgerCommand) -> anyhow::Result<()> {
     match command {
         LedgerCommand::Check { run, json } => {

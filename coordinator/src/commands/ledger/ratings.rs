@@ -13,10 +13,6 @@ use crate::ratings;
 const ELO_TOLERANCE: f64 = 1e-3;
 
 /// Compares ratings, if they were fitted to all the games that there are.
-///
-/// # Errors
-///
-/// If there are more networks than a fit can hold.
 pub(super) fn check(state: &RatingState, checked: &mut Checked) -> anyhow::Result<()> {
     let facts = match state.fitted {
         Fitting::Due { games } => {

@@ -14,10 +14,7 @@ use rookery_common::puzzle::Puzzle;
 use shakmaty::Move;
 
 /// The puzzles of a game, in its order.
-///
-/// # Errors
-///
-/// If the game's start is not a position; in games read from a chunk it always is one.
+/// It is an error if the game's start is not a position; in games read from a chunk it always is one.
 pub(super) fn game(record: &GameRecord) -> Result<Vec<Puzzle>, StartError> {
     let mut history = record.start.history()?;
     let mut last_move = record.start.moves.last().copied();

@@ -58,11 +58,6 @@ pub struct ImportArgs {
     pub count: usize,
 }
 
-/// Does what the command says.
-///
-/// # Errors
-///
-/// Whatever went wrong, with its context.
 pub async fn run(settings: &Settings, command: PuzzlesCommand) -> anyhow::Result<()> {
     with_database(settings, async |db| match command {
         PuzzlesCommand::Import(args) => import(db, args).await,

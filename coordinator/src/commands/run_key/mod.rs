@@ -58,11 +58,6 @@ pub struct RotateArgs {
     pub secret: Option<PathBuf>,
 }
 
-/// Does what the command says.
-///
-/// # Errors
-///
-/// Whatever went wrong, with its context.
 pub async fn run(
     settings: &Settings,
     db: &SharedDatabase,

@@ -39,10 +39,6 @@ enum Stage {
 
 impl Rotation {
     /// Finds the keys, or makes the new one. `own` is the coordinator's file, `present` the ledger's key.
-    ///
-    /// # Errors
-    ///
-    /// If the ledger's key is not where it should be, or a file is no secret key or cannot be read or written.
     pub(super) fn plan(args: &RotateArgs, own: &Path, present: &RunKey) -> anyhow::Result<Self> {
         let path = args.old.as_deref().unwrap_or(own);
         let found = signing::read(path)?;
@@ -85,10 +81,6 @@ impl Rotation {
     }
 
     /// Gives the new key the place of the one in it, which is kept beside it: a restored ledger wants that.
-    ///
-    /// # Errors
-    ///
-    /// If a file cannot be read, written or renamed.
     pub(super) fn place(&self) -> anyhow::Result<()> {
         let Stage::Beside(own) = &self.stage else {
             return Ok(());

@@ -36,10 +36,6 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const BACKLOG: u32 = 1024;
 
 /// Serves until SIGTERM or Ctrl-C.
-///
-/// # Errors
-///
-/// If the ledger, the store or the address cannot be opened, or the store is another ledger's.
 pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     telemetry::begin_logging(settings)?;
     telemetry::begin_metrics()?;

@@ -42,10 +42,7 @@ const DECISIONS: [(GateDecision, MatchStatus, GameScore); 2] = [
 
 /// Whether the pairs that were handed out, from pair 0 on, decide a match under this rule. Those
 /// before pair `first` were asked about before and did not.
-///
-/// # Errors
-///
-/// Parameters that [`GateRule::check`] refuses.
+/// Parameters that [`GateRule::check`] refuses are an error.
 pub fn decided(
     rule: &GateRule,
     pairs: &[PairScore],

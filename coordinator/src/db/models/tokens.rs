@@ -72,11 +72,7 @@ impl Ledger {
     }
 
     /// Gives the user of a token another one; answers with its number.
-    ///
-    /// # Errors
-    ///
-    /// [`DbError::Revoked`] if the token that asks is not good
-    /// any more.
+    /// [`DbError::Revoked`] if the token that asks is not good any more.
     pub async fn issue_token(
         &self,
         by: &Principal,
@@ -92,10 +88,6 @@ impl Ledger {
 
     /// Changes a token of the user of another token, or that one itself, for a new one; answers with
     /// its number.
-    ///
-    /// # Errors
-    ///
-    /// As [`issue_token`](Self::issue_token).
     pub async fn change_token(
         &self,
         by: &Principal,

@@ -14,10 +14,7 @@ use crate::db::types::{Actor, DELETED, Standing, UserChange, UserInfo};
 
 impl Ledger {
     /// Blocks a user, ends the block, or gives the user another name.
-    ///
-    /// # Errors
-    ///
-    /// If somebody has that name, or one that looks like it: then nothing is changed.
+    /// If somebody has that name, or one that looks like it, nothing is changed.
     pub async fn change_user(&self, user: &str, change: UserChange, by: Actor) -> Result<()> {
         let user = user.to_owned();
         transact_principals!(self, "users", |conn| {

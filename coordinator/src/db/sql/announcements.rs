@@ -126,20 +126,13 @@ pub enum Heard {
 
 impl ReplicaEvents {
     /// What is told next.
-    ///
-    /// # Errors
-    ///
-    /// If the database cannot be reached; to call again tries again.
+    /// After an error, calling again tries again.
     pub async fn next(&mut self) -> Result<Heard> {
         self.next_within(SILENCE, ANSWER).await
     }
 
     /// The same with other limits: how long nothing is heard before the connection is asked whether
     /// it is well, and how long it may take to answer.
-    ///
-    /// # Errors
-    ///
-    /// As [`next`](Self::next).
     pub async fn next_within(&mut self, silence: Duration, answer: Duration) -> Result<Heard> {
         loop {
             let Ok(received) = within(silence, self.listener.try_recv()).await else {

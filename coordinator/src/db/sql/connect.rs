@@ -227,10 +227,6 @@ pub enum Found {
 }
 
 /// The file of a ledger on SQLite; none of another program's.
-///
-/// # Errors
-///
-/// If the URL is none of a ledger.
 pub fn ledger_file(url: &str) -> Result<Option<PathBuf>> {
     match Dialect::of(url)? {
         Dialect::Postgres => Ok(None),

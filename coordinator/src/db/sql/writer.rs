@@ -60,10 +60,6 @@ pub(crate) struct Writer {
 impl Writer {
     /// Starts the writer, with a connection of its own. It stops when the last stub is gone, which
     /// the second part waits for.
-    ///
-    /// # Errors
-    ///
-    /// If there is no connection for as long as `patience` lasts, or the system gives no thread.
     pub(crate) async fn start(
         database: Connector,
         patience: Duration,

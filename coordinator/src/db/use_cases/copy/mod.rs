@@ -106,11 +106,8 @@ pub struct Copied {
 impl Alone {
     /// Opens the ledger at `url` for this process alone and brings it to this build's schema, but one from before
     /// 0.1.0, which stays as it is. One that is open elsewhere is waited for as long as `patience` lasts.
-    ///
-    /// # Errors
-    ///
-    /// If others have it open, it cannot be reached or opened, is not a ledger, was written by a newer build, or goes
-    /// on in another database.
+    /// It is an error if others have it open, it is not a ledger, was written by a newer build, or goes on in another
+    /// database.
     pub async fn open(url: &str, patience: Duration) -> Result<Self> {
         let mut ledger = Self::connect(url, patience).await?;
         if ledger.is_legacy().await? {
@@ -127,11 +124,8 @@ impl Alone {
 
     /// Opens the database at `url` for this process alone and makes an empty ledger in it, if it
     /// has none, for rows of this schema. An SQLite file is created if it is missing.
-    ///
-    /// # Errors
-    ///
-    /// If others have it open, it cannot be reached or opened, was written by a newer build, or is a ledger that holds
-    /// something, which is left as it is.
+    /// It is an error if others have it open, it was written by a newer build, or is a ledger that holds something,
+    /// which is left as it is.
     pub async fn open_empty(url: &str, patience: Duration, schema: Schema) -> Result<Self> {
         let mut ledger = Self::connect(url, patience).await?;
         ledger.schema = schema;
@@ -205,11 +199,8 @@ impl Alone {
 
 /// Copies all that `source` holds into `target`, reads it back, compares it, and marks `source` as
 /// moved; `watch` is told how far that has come.
-///
-/// # Errors
-///
-/// If a database fails, or holds after the copying something else than what was read. Then nothing was
-/// copied, unless it was a commit that failed.
+/// It is an error if a database holds after the copying something else than what was read. After an error nothing was
+/// copied, unless a commit failed.
 pub async fn copy(
     mut source: Alone,
     mut target: Alone,
