@@ -8,12 +8,13 @@ use rookery_common::ids::{GameId, NetworkNumber, RunName};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_common::protocol::people::is_user_name;
-use rookery_common::protocol::user_name::in_url;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::join::worker_command;
-use super::layout::{Choice, ColumnHead, Direction, Layout, Page, Tab, page};
+use super::layout::{
+    Choice, ColumnHead, Direction, Layout, Page, Tab, fields, is_default, link, page,
+};
 use super::rows::{GameHeads, GameRow};
 use super::{PagesState, text};
 use crate::api::games::ply_range;
@@ -25,30 +26,24 @@ use crate::server::address::Address;
 const GAMES: u32 = 50;
 
 /// What stands after the question mark.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
 pub(super) struct GamesQuery {
-    /// Only games before this one.
-    pub(super) before: Option<GameId>,
-    /// Only games of this kind.
-    pub(super) kind: Option<WorkKind>,
     /// Only games that this contributor sent.
-    pub(super) contributor: Option<String>,
+    contributor: Option<String>,
     /// Only games in which this network plays.
     #[serde(default, deserialize_with = "if_written")]
-    pub(super) network: Option<NetworkNumber>,
-    /// Only games that ended so.
-    pub(super) result: Option<GameResult>,
-    /// Only games that ended for this reason.
-    pub(super) termination: Option<Termination>,
-    /// Only games of at least so many plies.
-    pub(super) min_plies: Option<u32>,
-    /// Only games of at most so many plies.
-    pub(super) max_plies: Option<u32>,
+    network: Option<NetworkNumber>,
+    kind: Option<WorkKind>,
+    result: Option<GameResult>,
+    termination: Option<Termination>,
+    min_plies: Option<u32>,
+    max_plies: Option<u32>,
     /// Only games with this opening: its ECO code or its name.
-    pub(super) opening: Option<String>,
-    /// In which order.
-    #[serde(default)]
-    pub(super) sort: GameSort,
+    opening: Option<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    sort: GameSort,
+    /// Only games before this one.
+    pub(super) before: Option<GameId>,
 }
 
 #[derive(Template)]
@@ -72,7 +67,7 @@ struct GamesPage {
     /// Whether those that are wanted end by resignation, and the run's games do not.
     never_resigns: bool,
     /// What the form keeps beside its own fields.
-    kept: Vec<(&'static str, String)>,
+    kept: Vec<(String, String)>,
     families: Vec<&'static str>,
     /// What is written for the opening, and whether there is such a one.
     opening: Option<(String, bool)>,
@@ -99,6 +94,7 @@ pub(super) async fn list(
     query: Result<Query<GamesQuery>, QueryRejection>,
 ) -> Page {
     let (Path(run), Query(mut query)) = (name?, query?);
+    let before = query.before.take();
     query.opening.take_if(|text| text.trim().is_empty());
     query.contributor = query.contributor.as_deref().and_then(written_name);
     let info = state.db.run(&run).await?;
@@ -115,7 +111,7 @@ pub(super) async fn list(
         plies: ply_range(query.min_plies, query.max_plies),
         opening,
         sort: query.sort,
-        before: query.before.filter(|_| is_newest),
+        before: before.filter(|_| is_newest),
         limit: GAMES,
         ..GameFilter::default()
     };
@@ -128,10 +124,11 @@ pub(super) async fn list(
     let games = found.unwrap_or_default();
     let is_unnamed = opening.is_some() && state.db.next_unnamed(None).await?.is_some();
     let path = format!("/runs/{run}/games");
-    let newest = filters(&GamesQuery {
+    let mut file = fields(&GamesQuery {
         sort: GameSort::Newest,
         ..query.clone()
     });
+    file.push(("run".to_owned(), run.to_string()));
     let with_any = GamesQuery {
         opening: None,
         ..query.clone()
@@ -141,6 +138,7 @@ pub(super) async fn list(
         network: None,
         ..query.clone()
     };
+    let next = last_of_page(&games, GAMES).filter(|_| is_newest);
     page(&GamesPage {
         layout: Layout::of(&state.presentation, &info, Tab::Games).pictured(&address),
         worker_command: worker_command(state.registration, &address, &run),
@@ -154,12 +152,12 @@ pub(super) async fn list(
         is_searched,
         never_resigns: query.termination == Some(Termination::Resignation)
             && info.params.selfplay.resign.is_none(),
-        kept: pairs(&GamesQuery {
+        kept: fields(&GamesQuery {
             opening: None,
             ..of_anyone.clone()
         }),
-        any_opening: href(&path, &filters(&with_any)),
-        of_anyone: href(&path, &filters(&of_anyone)),
+        any_opening: link(&path, &with_any),
+        of_anyone: link(&path, &of_anyone),
         is_known,
         families: OpeningFilter::families().collect(),
         opening: written.map(|written| match opening {
@@ -167,11 +165,14 @@ pub(super) async fn list(
             None => (written, false),
         }),
         is_unnamed,
-        file: format!("/api/v1/games/pgn?{newest}run={run}"),
-        next: next_page(&games, GAMES, &path, &newest).filter(|_| is_newest),
+        file: link("/api/v1/games/pgn", &file),
         cut: cut(&query, games.len()),
         heads: Some(heads(&path, &query)),
         games: GameRow::all(games, state.now()),
+        next: next.map(|last| {
+            query.before = Some(last);
+            link(&path, &query)
+        }),
         contributor: query.contributor,
         network: query.network,
         run,
@@ -211,62 +212,6 @@ fn written_name(text: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// What chooses games and their order, by the names that addresses have for it.
-fn pairs(query: &GamesQuery) -> Vec<(&'static str, String)> {
-    let number = |number: u32| number.to_string();
-    let sort = match query.sort {
-        GameSort::Newest => None,
-        GameSort::Longest => Some("longest"),
-        GameSort::Shortest => Some("shortest"),
-    };
-    let all = [
-        ("contributor", query.contributor.clone()),
-        ("network", query.network.map(|network| network.to_string())),
-        ("kind", query.kind.map(|kind| kind.name().to_owned())),
-        (
-            "result",
-            query.result.map(|result| result.name().to_owned()),
-        ),
-        (
-            "termination",
-            query.termination.map(|end| end.name().to_owned()),
-        ),
-        ("min_plies", query.min_plies.map(number)),
-        ("max_plies", query.max_plies.map(number)),
-        ("opening", query.opening.clone()),
-        ("sort", sort.map(str::to_owned)),
-    ];
-    let given = all
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)));
-    given.collect()
-}
-
-/// The part of an address that chooses games, to which more can be added.
-fn filters(query: &GamesQuery) -> String {
-    let pairs = pairs(query).into_iter();
-    pairs
-        .map(|(name, value)| format!("{name}={}&", in_url(&value)))
-        .collect()
-}
-
-/// A link that changes what is listed, and whether it changes nothing.
-fn choice(
-    path: &str,
-    query: &GamesQuery,
-    name: &'static str,
-    change: impl FnOnce(&mut GamesQuery),
-) -> Choice {
-    let mut other = query.clone();
-    change(&mut other);
-    let (chosen, wanted) = (filters(query), filters(&other));
-    Choice {
-        name,
-        href: href(path, &wanted),
-        current: chosen == wanted,
-    }
-}
-
 fn choices(path: &str, query: &GamesQuery) -> Vec<Choice> {
     let all = [
         ("all", None),
@@ -274,7 +219,7 @@ fn choices(path: &str, query: &GamesQuery) -> Vec<Choice> {
         ("puzzles", Some(WorkKind::Puzzles)),
         ("matches", Some(WorkKind::Match)),
     ];
-    all.map(|(name, kind)| choice(path, query, name, |other| other.kind = kind))
+    all.map(|(name, kind)| Choice::new(path, query, name, |other| other.kind = kind))
         .into()
 }
 
@@ -285,7 +230,7 @@ fn results(path: &str, query: &GamesQuery) -> Vec<Choice> {
         ("drawn", Some(GameResult::Draw)),
         ("Black won", Some(GameResult::BlackWins)),
     ];
-    all.map(|(name, result)| choice(path, query, name, |other| other.result = result))
+    all.map(|(name, result)| Choice::new(path, query, name, |other| other.result = result))
         .into()
 }
 
@@ -298,7 +243,7 @@ fn lengths(path: &str, query: &GamesQuery) -> Vec<Choice> {
         ("longer", Some(161), None),
     ];
     all.map(|(name, least, most)| {
-        choice(path, query, name, |other| {
+        Choice::new(path, query, name, |other| {
             (other.min_plies, other.max_plies) = (least, most);
         })
     })
@@ -306,9 +251,9 @@ fn lengths(path: &str, query: &GamesQuery) -> Vec<Choice> {
 }
 
 fn ends(path: &str, query: &GamesQuery) -> Vec<Choice> {
-    let any = choice(path, query, "any end", |other| other.termination = None);
+    let any = Choice::new(path, query, "any end", |other| other.termination = None);
     let all = Termination::ALL.map(|termination| {
-        choice(path, query, termination.words(), |other| {
+        Choice::new(path, query, termination.words(), |other| {
             other.termination = Some(termination);
         })
     });
@@ -321,7 +266,7 @@ fn heads(path: &str, query: &GamesQuery) -> GameHeads {
             sort,
             ..query.clone()
         };
-        href(path, &filters(&sorted))
+        link(path, &sorted)
     };
     let newest = [(GameSort::Newest, Direction::Descending)];
     let plies = [
@@ -351,16 +296,10 @@ fn cut(query: &GamesQuery, games: usize) -> Option<String> {
     (games >= GAMES as usize).then(|| format!("The {GAMES} {which} of {of}."))
 }
 
-fn href(path: &str, filters: &str) -> String {
-    format!("{path}?{filters}")
-        .trim_end_matches(['?', '&'])
-        .to_owned()
-}
-
-/// The address of the games before these, if this page is full.
-pub(super) fn next_page(games: &[GameInfo], limit: u32, path: &str, query: &str) -> Option<String> {
-    let last = games.last().filter(|_| games.len() >= limit as usize)?;
-    Some(format!("{path}?{query}before={}", last.id))
+/// The last of these games, if the page that they fill may have others behind it.
+pub(super) fn last_of_page(games: &[GameInfo], limit: u32) -> Option<GameId> {
+    let last = games.last().filter(|_| games.len() >= limit as usize);
+    last.map(|last| last.id)
 }
 
 #[cfg(test)]

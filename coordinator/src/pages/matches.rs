@@ -7,7 +7,7 @@ use rookery_common::ids::{MatchId, NetworkNumber, RunName};
 use rookery_common::rating::pentanomial::Pentanomial;
 use serde::{Deserialize, Serialize};
 
-use super::games::{GamesQuery, if_written, next_page};
+use super::games::{GamesQuery, if_written, last_of_page};
 use super::layout::{
     Choice, ColumnHead, Direction, Layout, Page, Tab, fields, is_default, link, page,
 };
@@ -206,7 +206,7 @@ pub(super) async fn one(
         rule: text::rule(&info),
         score: score(&info.tally),
         pairs: bars(&info.tally.pairs),
-        next: next_page(&games, GAMES, &format!("/matches/{id}"), ""),
+        next: last_of_page(&games, GAMES).map(|last| format!("/matches/{id}?before={last}")),
         games: GameRow::all(games, now),
         info: MatchRow::new(&info, now),
         reason: info.reason,
