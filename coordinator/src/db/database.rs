@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use rookery_common::ids::{JobId, RunName, UserId};
+use rookery_common::ids::{JobId, UserId};
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::jobs::{Heartbeat, HeartbeatReply, Job};
 use sqlx::Connection as _;
@@ -33,11 +33,11 @@ use super::sql::deadlines::Deadlines;
 use super::sql::dialect::Dialect;
 use super::sql::ledger::{Ledger, Readers, read};
 use super::sql::writer::Writer;
-use super::types::{Checked, ChunkAccepted, ChunkDraft, LeaseRequest, LeasedJob};
+use super::types::{ChunkAccepted, ChunkDraft, LeaseRequest, LeasedJob};
 use super::use_cases::accept::{self, ChunkUpload};
 use super::use_cases::heartbeats::{self, LeaseRenewal};
 use super::use_cases::new_leases::PendingLease;
-use super::use_cases::{check, jobs};
+use super::use_cases::jobs;
 use crate::telemetry::{self, LedgerUse};
 
 /// The ledger in an SQL database, and the requests to it that are served together.
@@ -206,14 +206,6 @@ impl Database {
             Some(replica) => replica.listen().await.map(Some),
             None => Ok(None),
         }
-    }
-
-    /// Recomputes a run's sums from its facts and tells where they differ; all but ratings, which are
-    /// [fitted](crate::ratings::refit).
-    pub async fn check(&self, run: &RunName) -> Result<Checked> {
-        read!(self.readers.for_checks(), "check", |conn| {
-            check::check_snapshot(conn, run)
-        })
     }
 
     /// Writes a copy of the whole ledger to a new file, while it is in use.

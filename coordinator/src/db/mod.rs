@@ -11,7 +11,7 @@
 //!
 //! Facts (chunks, games, verdicts, acts of operators) are appended and never edited; sums (counters,
 //! tallies, scores, credit) move in the same transaction and can be recomputed
-//! ([`Database::check`]). Times are given by the caller, so that tests can choose them.
+//! ([`Ledger::check`]). Times are given by the caller, so that tests can choose them.
 
 pub mod changes;
 mod database;

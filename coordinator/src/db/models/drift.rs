@@ -21,9 +21,34 @@ use crate::trust::drift::{GameSums, Sample, Suspicion};
 const CHUNKS: i64 = 1000;
 
 impl Ledger {
-    /// The last self-play chunks of a run's best network, in numbers.
+    /// The last self-play chunks of a run's best network, in numbers, in the ledger's order.
     pub async fn samples(&self, run: &RunName) -> Result<Vec<Sample>> {
-        read!(self, "drift", |conn| samples(conn, run))
+        read!(self, "drift", |conn| async {
+            let run = runs::load(conn, run).await?;
+            let Some(best) = run.best else {
+                return Ok(Vec::new());
+            };
+            let rows: Vec<Row> = sqlx::query_as(
+                "SELECT c.user_id, j.worker, c.backend, c.searches, count(*) AS games,
+                   CAST(sum(g.plies) AS BIGINT) AS plies,
+                   CAST(sum(CASE WHEN g.result = 'draw' THEN 1 ELSE 0 END) AS BIGINT) AS draws,
+                   CAST(sum(CASE WHEN g.result = 'white-wins' THEN 1 ELSE 0 END) AS BIGINT)
+                     AS white_wins
+                 FROM (SELECT sequence, job_id, user_id, backend, searches FROM chunks
+                   WHERE run_id = $1 AND kind = 'self-play' AND network = $2 AND held = 0
+                     AND searches IS NOT NULL
+                   ORDER BY sequence DESC LIMIT $3) AS c
+                 JOIN jobs j ON j.id = c.job_id
+                 JOIN games g ON g.job_id = c.job_id AND g.chunk = c.sequence
+                 GROUP BY c.sequence, c.user_id, j.worker, c.backend, c.searches ORDER BY c.sequence",
+            )
+            .bind(run.id)
+            .bind(i64::from(best.0))
+            .bind(CHUNKS)
+            .fetch_all(conn)
+            .await?;
+            rows.into_iter().map(Row::into_sample).collect()
+        })
     }
 
     /// Keeps who stands out, and brings the recent chunks of those contributors before the auditors.
@@ -76,33 +101,6 @@ impl Row {
             },
         })
     }
-}
-
-/// The last self-play chunks of a run's best network, in the ledger's order.
-async fn samples(conn: &mut AnyConnection, run: &RunName) -> Result<Vec<Sample>> {
-    let run = runs::load(conn, run).await?;
-    let Some(best) = run.best else {
-        return Ok(Vec::new());
-    };
-    let rows: Vec<Row> = sqlx::query_as(
-        "SELECT c.user_id, j.worker, c.backend, c.searches, count(*) AS games,
-           CAST(sum(g.plies) AS BIGINT) AS plies,
-           CAST(sum(CASE WHEN g.result = 'draw' THEN 1 ELSE 0 END) AS BIGINT) AS draws,
-           CAST(sum(CASE WHEN g.result = 'white-wins' THEN 1 ELSE 0 END) AS BIGINT) AS white_wins
-         FROM (SELECT sequence, job_id, user_id, backend, searches FROM chunks
-           WHERE run_id = $1 AND kind = 'self-play' AND network = $2 AND held = 0
-             AND searches IS NOT NULL
-           ORDER BY sequence DESC LIMIT $3) AS c
-         JOIN jobs j ON j.id = c.job_id
-         JOIN games g ON g.job_id = c.job_id AND g.chunk = c.sequence
-         GROUP BY c.sequence, c.user_id, j.worker, c.backend, c.searches ORDER BY c.sequence",
-    )
-    .bind(run.id)
-    .bind(i64::from(best.0))
-    .bind(CHUNKS)
-    .fetch_all(conn)
-    .await?;
-    rows.into_iter().map(Row::into_sample).collect()
 }
 
 async fn store_finding(

@@ -57,7 +57,14 @@ impl Ledger {
         run: &RunName,
         numbers: RangeInclusive<NetworkNumber>,
     ) -> Result<BTreeMap<NetworkNumber, PuzzleScore>> {
-        read!(self, "puzzles", |conn| scores_in(conn, run, &numbers))
+        read!(self, "puzzles", |conn| async {
+            let run = runs::id_of(conn, run).await?;
+            let (first, last) = (i64::from(numbers.start().0), i64::from(numbers.end().0));
+            let scores = scores(conn, run, first..=last).await?.into_iter();
+            scores
+                .map(|(number, score)| Ok((to_network(number)?, score)))
+                .collect()
+        })
     }
 
     /// How a network did at puzzles.
@@ -299,15 +306,8 @@ type ScoreRow = (String, String, i64, i64);
 
 /// How a network did, by its number.
 pub(crate) async fn score(conn: &mut AnyConnection, run: i64, network: i64) -> Result<PuzzleScore> {
-    let rows: Vec<ScoreRow> = sqlx::query_as(
-        "SELECT kind, name, tried, solved FROM puzzle_scores
-         WHERE run_id = $1 AND network = $2",
-    )
-    .bind(run)
-    .bind(network)
-    .fetch_all(conn)
-    .await?;
-    Ok(score_of(rows))
+    let mut scores = scores(conn, run, network..=network).await?;
+    Ok(scores.remove(&network).unwrap_or_default())
 }
 
 /// How the networks of a run did that have these numbers, by their numbers.
@@ -368,20 +368,6 @@ fn score_of(mut rows: Vec<ScoreRow>) -> PuzzleScore {
 fn lowest(name: &str) -> u32 {
     let (low, _) = name.split_once('-').unwrap_or((name, ""));
     low.parse().unwrap_or(0)
-}
-
-/// How the networks of a run did that have these numbers.
-pub(crate) async fn scores_in(
-    conn: &mut AnyConnection,
-    run: &RunName,
-    numbers: &RangeInclusive<NetworkNumber>,
-) -> Result<BTreeMap<NetworkNumber, PuzzleScore>> {
-    let run = runs::id_of(conn, run).await?;
-    let (first, last) = (i64::from(numbers.start().0), i64::from(numbers.end().0));
-    let scores = scores(conn, run, first..=last).await?.into_iter();
-    scores
-        .map(|(number, score)| Ok((to_network(number)?, score)))
-        .collect()
 }
 
 #[cfg(test)]

@@ -32,8 +32,24 @@ impl Ledger {
         order: ExclusionOrder,
         by: Actor,
     ) -> Result<ExclusionEffects> {
-        transact_principals!(self, "holds", |conn| hold_chunk(conn, chunk, order, &by)
-            .await)
+        transact_principals!(self, "holds", |conn| {
+            let sequence: Option<i64> = sqlx::query_scalar(
+                "SELECT sequence FROM chunks WHERE hash = $1 AND kind <> 'audit'
+                   AND run_id IN (SELECT id FROM runs WHERE deleted_at IS NULL)",
+            )
+            .bind(&chunk.as_bytes()[..])
+            .fetch_optional(&mut *conn)
+            .await?;
+            let sequence = sequence.ok_or_else(|| DbError::NotFound(format!("chunk {chunk}")))?;
+            let action = match order.state {
+                ChunkStatus::Excluded => Action::Hold,
+                ChunkStatus::Counted => Action::LetGo,
+            };
+            by.note(conn, action, &chunk.to_string(), &order.reason)
+                .await?;
+            let which = ChunkSelection::One(sequence);
+            set(conn, which, order.state, &order.reason, by.at).await
+        })
     }
 
     /// Holds of a run after the cursor, in order.
@@ -275,33 +291,4 @@ struct HoldRecord {
     held: i64,
     reason: String,
     at: i64,
-}
-
-/// An operator's order on one chunk.
-async fn hold_chunk(
-    conn: &mut AnyConnection,
-    chunk: ContentHash,
-    order: ExclusionOrder,
-    by: &Actor,
-) -> Result<ExclusionEffects> {
-    let sequence: Option<i64> =
-        sqlx::query_scalar("SELECT sequence FROM chunks WHERE hash = $1 AND kind <> 'audit' AND run_id IN (SELECT id FROM runs WHERE deleted_at IS NULL)")
-            .bind(&chunk.as_bytes()[..])
-            .fetch_optional(&mut *conn)
-            .await?;
-    let sequence = sequence.ok_or_else(|| DbError::NotFound(format!("chunk {chunk}")))?;
-    let action = match order.state {
-        ChunkStatus::Excluded => Action::Hold,
-        ChunkStatus::Counted => Action::LetGo,
-    };
-    by.note(conn, action, &chunk.to_string(), &order.reason)
-        .await?;
-    set(
-        conn,
-        ChunkSelection::One(sequence),
-        order.state,
-        &order.reason,
-        by.at,
-    )
-    .await
 }

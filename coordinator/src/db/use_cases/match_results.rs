@@ -1,7 +1,7 @@
 //! Tallies and what follows from them: a match is decided, a candidate promoted or rejected.
 
 use jiff::Timestamp;
-use rookery_common::ids::{ContentHash, MatchId, NetworkNumber};
+use rookery_common::ids::MatchId;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::{MatchPurpose, MatchStatus};
 use rookery_common::protocol::networks::NetworkStatus;
@@ -16,7 +16,7 @@ use crate::db::models::pairs::{self, Completed};
 use crate::db::models::runs::Run;
 use crate::db::models::{chunks, matches, networks, runs, tallies};
 use crate::db::sql::ledger::{Ledger, read, transact};
-use crate::db::sql::rows::{count, hash, unreadable};
+use crate::db::sql::rows::{count, unreadable};
 use crate::db::types::ExclusionEffects;
 use crate::db::use_cases::gate_audits;
 
@@ -192,8 +192,8 @@ async fn judge(conn: &mut AnyConnection, run: &Run, m: &Match) -> Result<Option<
     match m.status {
         MatchStatus::Promoted => {
             networks::set_status(conn, run.id, m.candidate, NetworkStatus::Promoted).await?;
-            let hash = hash_of(conn, run.id, m.candidate).await?;
-            networks::make_best(conn, run, m.candidate, hash)
+            let candidate = networks::reference(conn, run.id, m.candidate).await?;
+            networks::make_best(conn, run, m.candidate, candidate.hash)
                 .await
                 .map(Some)
         }
@@ -233,16 +233,6 @@ fn state_of(run: &Run, m: &Match, verdict: &GateVerdict) -> Event {
         tally: m.tally,
         llr: verdict.sprt.map(|sprt| sprt.llr),
     }
-}
-
-async fn hash_of(conn: &mut AnyConnection, run: i64, number: NetworkNumber) -> Result<ContentHash> {
-    let bytes: Vec<u8> =
-        sqlx::query_scalar("SELECT hash FROM networks WHERE run_id = $1 AND number = $2")
-            .bind(run)
-            .bind(i64::from(number.0))
-            .fetch_one(conn)
-            .await?;
-    hash(&bytes)
 }
 
 fn add(tally: &mut Tally, added: &Tally) {

@@ -39,8 +39,9 @@ impl Ledger {
         })
     }
 
-    /// Quarantines a contributor, all of whose chunks are then held, or clears one; `None` if there
-    /// is nothing to clear. Chance decides what of somebody who is cleared is audited.
+    /// Quarantines a contributor, all of whose chunks are then held, or clears one; `None`, which is not
+    /// noted, if there is nothing to clear. Of somebody who is cleared audits go on where the quarantine
+    /// has ended them, and `chance` draws some of the chunks that came in meanwhile.
     pub async fn quarantine(
         &self,
         user: &str,
@@ -50,7 +51,23 @@ impl Ledger {
     ) -> Result<Option<ExclusionEffects>> {
         let user = user.to_owned();
         transact_principals!(self, "quarantine", |conn| {
-            order_by_name(conn, user, order, chance, &by).await
+            let id = UserId(users::id_of(conn, &user).await?);
+            if order.state == ChunkStatus::Counted && !is_held(conn, id).await? {
+                return Ok(None);
+            }
+            let action = match order.state {
+                ChunkStatus::Excluded => Action::Quarantine,
+                ChunkStatus::Counted => Action::Clear,
+            };
+            by.note(conn, action, &user, &order.reason).await?;
+            let standing = last_order(conn, id).await?;
+            if let Some(ended) = standing.filter(|order| order.quarantined != 0)
+                && order.state == ChunkStatus::Counted
+            {
+                audits::reopen(conn, id, ended.at, by.at).await?;
+                extra_audits::sample_since(conn, id, ended.at, chance, by.at).await?;
+            }
+            self::order(conn, id, order, &by).await.map(Some)
         })
     }
 }
@@ -107,35 +124,6 @@ async fn is_held(conn: &mut AnyConnection, user: UserId) -> Result<bool> {
             .fetch_one(&mut *conn)
             .await?;
     Ok(chunks > 0 || is_quarantined(conn, user).await?)
-}
-
-/// Carries out an operator's order on a contributor. One to clear somebody of whom nothing is held
-/// does nothing, is not noted, and has no effects. Of somebody who is cleared audits go on where the
-/// quarantine has ended them, and `chance` draws some of the chunks that came in meanwhile.
-async fn order_by_name(
-    conn: &mut AnyConnection,
-    name: String,
-    order: ExclusionOrder,
-    chance: Seed,
-    by: &Actor,
-) -> Result<Option<ExclusionEffects>> {
-    let user = UserId(users::id_of(conn, &name).await?);
-    if order.state == ChunkStatus::Counted && !is_held(conn, user).await? {
-        return Ok(None);
-    }
-    let action = match order.state {
-        ChunkStatus::Excluded => Action::Quarantine,
-        ChunkStatus::Counted => Action::Clear,
-    };
-    by.note(conn, action, &name, &order.reason).await?;
-    let standing = last_order(conn, user).await?;
-    if let Some(ended) = standing.filter(|order| order.quarantined != 0)
-        && order.state == ChunkStatus::Counted
-    {
-        audits::reopen(conn, user, ended.at, by.at).await?;
-        extra_audits::sample_since(conn, user, ended.at, chance, by.at).await?;
-    }
-    self::order(conn, user, order, by).await.map(Some)
 }
 
 /// Quarantines a contributor, so that all of its chunks are held and none is audited any more, or

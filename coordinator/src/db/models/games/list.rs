@@ -3,32 +3,33 @@
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
-use sqlx::AnyConnection;
 
 use super::{GameRow, SELECT};
 use crate::db::error::Result;
 use crate::db::models::{runs, users};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::statement::Statement;
 use crate::db::types::{GameFilter, GameSort};
 use crate::openings::OpeningFilter;
 
-/// Games of a filter, in its order.
-pub(crate) async fn list_games(
-    conn: &mut AnyConnection,
-    filter: &GameFilter,
-) -> Result<Vec<GameInfo>> {
-    let run = match &filter.run {
-        Some(run) => Some(runs::id_of(conn, run).await?),
-        None => None,
-    };
-    let contributor = match &filter.contributor {
-        Some(name) => Some(users::id_of(conn, name).await?),
-        None => None,
-    };
-    let rows: Vec<GameRow> = build_query(filter, run, contributor)?
-        .fetch_all(conn)
-        .await?;
-    rows.into_iter().map(GameRow::into_info).collect()
+impl Ledger {
+    /// Games of a filter, in its order.
+    pub async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>> {
+        read!(self, "games", |conn| async {
+            let run = match &filter.run {
+                Some(run) => Some(runs::id_of(conn, run).await?),
+                None => None,
+            };
+            let contributor = match &filter.contributor {
+                Some(name) => Some(users::id_of(conn, name).await?),
+                None => None,
+            };
+            let rows: Vec<GameRow> = build_query(&filter, run, contributor)?
+                .fetch_all(conn)
+                .await?;
+            rows.into_iter().map(GameRow::into_info).collect()
+        })
+    }
 }
 
 /// The query that chooses games.

@@ -5,10 +5,9 @@ mod list;
 mod openings;
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use rookery_common::chunk::Side;
-use rookery_common::ids::{ContentHash, GameId, MatchId, NetworkNumber};
+use rookery_common::ids::{GameId, MatchId, NetworkNumber};
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::GameInfo;
 use sqlx::AnyConnection;
@@ -18,39 +17,12 @@ use crate::db::error::{DbError, GameRefusal, Result};
 use crate::db::models::accepted_chunk::AcceptedChunk;
 use crate::db::models::leases::JobRow;
 use crate::db::models::runs;
-use crate::db::sql::ledger::{Ledger, read, transact};
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{hash, job_bytes, network, parse, time_text, to_u32, unreadable};
 use crate::db::sql::statement::{LISTED, Statement, parts};
-use crate::db::types::{ChunkDraft, ChunkPlace, GameFact, GameFactDetail, GameFilter};
-use crate::openings::Opening;
-
-pub(crate) use list::list_games;
-pub(crate) use openings::{next_unnamed, set_openings};
+use crate::db::types::{ChunkDraft, GameFact, GameFactDetail};
 
 impl Ledger {
-    /// Games, newest first.
-    pub async fn games(&self, filter: GameFilter) -> Result<Vec<GameInfo>> {
-        read!(self, "games", |conn| list_games(conn, &filter))
-    }
-
-    /// The newest chunk with games whose opening was not looked for, or the newest before one.
-    pub async fn next_unnamed(
-        &self,
-        before: Option<ChunkPlace>,
-    ) -> Result<Option<(ChunkPlace, ContentHash)>> {
-        read!(self, "games", |conn| next_unnamed(conn, before))
-    }
-
-    /// Enters the openings of a chunk's games, in their order, where they are missing.
-    pub async fn set_openings(
-        &self,
-        chunk: ChunkPlace,
-        openings: Arc<[Option<Opening>]>,
-    ) -> Result<()> {
-        transact!(self, "openings", |conn| set_openings(conn, chunk, openings)
-            .await)
-    }
-
     pub async fn game(&self, id: GameId) -> Result<GameInfo> {
         read!(self, "games", |conn| async {
             let mut query = Statement::new(SELECT);

@@ -15,17 +15,23 @@ use crate::db::error::Result;
 use crate::db::models::conditions::{best_since, is_training};
 use crate::db::models::{runs, tallies};
 use crate::db::sql::dialect;
+use crate::db::sql::ledger::{Ledger, read};
 use crate::db::sql::rows::{to_count, to_u32};
 use crate::db::types::{Checked, Discrepancy};
 use compare::{compare, compare_lists};
 use lineage::Acts;
 
-/// In one transaction: all sums and facts of one moment.
-pub(crate) async fn check_snapshot(conn: &mut AnyConnection, run: &RunName) -> Result<Checked> {
-    let mut moment = dialect::begin_snapshot(conn).await?;
-    let checked = compare_all(&mut moment, run).await?;
-    moment.commit().await?;
-    Ok(checked)
+impl Ledger {
+    /// Recomputes a run's sums from its facts of one moment and tells where they differ; all but ratings, which are
+    /// [fitted](crate::ratings::refit).
+    pub async fn check(&self, run: &RunName) -> Result<Checked> {
+        read!(self.readers.for_checks(), "check", |conn| async {
+            let mut moment = dialect::begin_snapshot(conn).await?;
+            let checked = compare_all(&mut moment, run).await?;
+            moment.commit().await?;
+            Ok(checked)
+        })
+    }
 }
 
 async fn compare_all(conn: &mut AnyConnection, run: &RunName) -> Result<Checked> {
