@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::time::SystemTime;
 
-use axum::body::Body;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use bytes::Bytes;
 use jiff::{SignedDuration, Timestamp};
 use rookery_common::ids::ContentHash;
@@ -53,9 +52,7 @@ async fn pack(app: &TestApp) -> (Vec<ChunkRow>, ContentHash, u64) {
 
 async fn download(app: &TestApp, bytes: &[u8]) -> Vec<u8> {
     let path = format!("/chunks/{}", ContentHash::of(bytes));
-    let answer = app
-        .call(Method::GET, &path, &app.trainer, Body::empty())
-        .await;
+    let answer = app.look(&app.trainer, &path).await;
     assert_eq!(answer.status(), StatusCode::OK);
     body(answer).await
 }

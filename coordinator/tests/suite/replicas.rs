@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use futures_util::future::join_all;
 use rookery_common::ids::JobId;
@@ -172,8 +171,7 @@ async fn listeners_of_one_replica_get_events_of_the_other_once() {
     let shown = next_board().await;
     assert_eq!(shown.kind(), "board", "the end of no board is not told");
     assert_eq!(one.app.live_boards.of(&run(), one.clock.now()).len(), 1);
-    let path = format!("/jobs/{}", job.id);
-    other.call(Method::DELETE, &path, &other.alice, "").await;
+    other.give_back(&other.alice, &job).await;
     assert_eq!(next_board().await, ended(job.id));
     assert!(one.app.live_boards.of(&run(), one.clock.now()).is_empty());
     for app in &apps {
@@ -214,13 +212,6 @@ async fn what_was_stored_by_one_is_served_by_the_other() {
     let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
     let receipt = apps[1].accepted(&apps[1].alice, &bytes).await;
     let path = format!("/chunks/{}", receipt.hash);
-    let answer = apps[0]
-        .call(
-            axum::http::Method::GET,
-            &path,
-            &apps[0].trainer,
-            Body::empty(),
-        )
-        .await;
+    let answer = apps[0].look(&apps[0].trainer, &path).await;
     assert_eq!(body(answer).await, bytes);
 }

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use axum::body::Body;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use bytes::Bytes;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::RowAccessor as _;
@@ -118,9 +117,7 @@ async fn a_trainer_is_seen_by_the_use_of_its_token() {
     };
     app.clock.advance_seconds(3600);
     let path = "/chunks?run=main";
-    let answer = app
-        .call(Method::GET, path, &app.trainer, Body::empty())
-        .await;
+    let answer = app.look(&app.trainer, path).await;
     assert_eq!(answer.status(), StatusCode::OK);
     // It is noted beside the answer.
     let now = app.clock.now().to_string();

@@ -240,9 +240,7 @@ async fn unknown_addresses_and_methods_are_problems_too() {
         "/games/x",
         "/chunks/abc",
     ] {
-        let answer = app
-            .call(Method::GET, path, &app.trainer, Body::empty())
-            .await;
+        let answer = app.look(&app.trainer, path).await;
         assert_eq!(code(answer).await, ProblemCode::BadRequest, "{path}");
     }
     let zeros = "0".repeat(64);
@@ -257,9 +255,7 @@ async fn unknown_addresses_and_methods_are_problems_too() {
     .into_iter()
     .chain([format!("/chunks/{zeros}"), format!("/networks/{zeros}")])
     {
-        let answer = app
-            .call(Method::GET, &path, &app.trainer, Body::empty())
-            .await;
+        let answer = app.look(&app.trainer, &path).await;
         assert_eq!(code(answer).await, ProblemCode::NotFound, "{path}");
     }
 }

@@ -1,6 +1,5 @@
 //! Accounts: invitations, one's own tokens, and what operators did.
 
-use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use jiff::{SignedDuration, Timestamp};
@@ -94,8 +93,7 @@ async fn invitations_expire_and_are_revoked() {
 }
 
 async fn tokens(app: &TestApp, token: &str) -> Vec<TokenEntry> {
-    let answer = app.call(Method::GET, "/tokens", token, Body::empty()).await;
-    parse(StatusCode::OK, answer).await
+    app.get_as(token, "/tokens").await
 }
 
 async fn make(app: &TestApp, token: &str, body: serde_json::Value) -> Response {
@@ -116,14 +114,10 @@ async fn an_owner_lists_makes_changes_and_revokes_tokens() {
         .collect();
     assert_eq!(shown, [("laptop", true), ("test", false)]);
     let path = format!("/tokens/{}/rotation", laptop.id.unwrap());
-    let answer = app
-        .call(Method::POST, &path, &app.alice, Body::empty())
-        .await;
+    let answer = app.call(Method::POST, &path, &app.alice, "").await;
     let rotated: NewToken = parse(StatusCode::CREATED, answer).await;
     assert_ne!(rotated.token, laptop.token);
-    let old = app
-        .call(Method::GET, "/tokens", &laptop.token, Body::empty())
-        .await;
+    let old = app.look(&laptop.token, "/tokens").await;
     assert_eq!(code(old).await, ProblemCode::Unauthorized);
     let list = tokens(&app, &rotated.token).await;
     let shown: Vec<_> = list
@@ -132,18 +126,12 @@ async fn an_owner_lists_makes_changes_and_revokes_tokens() {
         .collect();
     let expected = [("laptop", false), ("test", false), ("laptop", true)];
     assert_eq!(shown, expected, "valid ones first, the newest first");
-    let again = app
-        .call(Method::POST, &path, &app.alice, Body::empty())
-        .await;
+    let again = app.call(Method::POST, &path, &app.alice, "").await;
     assert_eq!(code(again).await, ProblemCode::Conflict);
     let path = format!("/tokens/{}", rotated.id.unwrap());
-    let gone = app
-        .call(Method::DELETE, &path, &rotated.token, Body::empty())
-        .await;
+    let gone = app.call(Method::DELETE, &path, &rotated.token, "").await;
     assert_eq!(gone.status(), StatusCode::NO_CONTENT);
-    let refused = app
-        .call(Method::GET, "/tokens", &rotated.token, Body::empty())
-        .await;
+    let refused = app.look(&rotated.token, "/tokens").await;
     assert_eq!(code(refused).await, ProblemCode::Unauthorized);
     let list = tokens(&app, &app.alice).await;
     assert_eq!(
@@ -180,10 +168,7 @@ async fn nobody_fills_the_ledger_with_tokens() {
     }
     let path = format!("/tokens/{}", last.id.unwrap());
     let rotation = format!("{path}/rotation");
-    let rotate = async || {
-        app.call(Method::POST, &rotation, &app.alice, Body::empty())
-            .await
-    };
+    let rotate = async || app.call(Method::POST, &rotation, &app.alice, "").await;
     for refused in [make(&app, &app.alice, json!({})).await, rotate().await] {
         let problem = crate::support::app::problem(refused).await;
         assert_eq!(problem.code, ProblemCode::Conflict);
@@ -195,7 +180,7 @@ async fn nobody_fills_the_ledger_with_tokens() {
     assert_eq!(rotate().await.status(), StatusCode::CREATED);
     // What is revoked is not revoked again.
     let acts = app.operator_log().await.entries.len();
-    let gone = app.call(Method::DELETE, &path, &app.alice, Body::empty());
+    let gone = app.call(Method::DELETE, &path, &app.alice, "");
     assert_eq!(gone.await.status(), StatusCode::NO_CONTENT);
     assert_eq!(app.operator_log().await.entries.len(), acts);
 }
@@ -222,7 +207,7 @@ async fn a_token_reaches_only_what_it_may_do_itself() {
         (Method::DELETE, format!("/tokens/{id}")),
         (Method::POST, format!("/tokens/{id}/rotation")),
     ] {
-        let refused = app.call(method, &path, &app.alice, Body::empty()).await;
+        let refused = app.call(method, &path, &app.alice, "").await;
         assert_eq!(code(refused).await, ProblemCode::NotFound);
     }
     // Nor is one of the same user that may do more.
@@ -237,9 +222,7 @@ async fn a_token_reaches_only_what_it_may_do_itself() {
     added.await.unwrap();
     assert_eq!(tokens(&app, narrow.reveal()).await.len(), 1);
     let path = format!("/tokens/{id}");
-    let refused = app
-        .call(Method::DELETE, &path, narrow.reveal(), Body::empty())
-        .await;
+    let refused = app.call(Method::DELETE, &path, narrow.reveal(), "").await;
     assert_eq!(code(refused).await, ProblemCode::NotFound);
 }
 
@@ -252,17 +235,17 @@ async fn tokens_that_reach_far_are_in_the_operator_log_and_plain_ones_are_not() 
     let plain = make(&app, &app.alice, json!({"machine": "laptop"})).await;
     let plain: NewToken = parse(StatusCode::CREATED, plain).await;
     let path = format!("/tokens/{}/rotation", plain.id.unwrap());
-    let answer = app.call(Method::POST, &path, &app.alice, Body::empty());
+    let answer = app.call(Method::POST, &path, &app.alice, "");
     let rotated: NewToken = parse(StatusCode::CREATED, answer.await).await;
     let path = format!("/tokens/{}", rotated.id.unwrap());
-    let gone = app.call(Method::DELETE, &path, &app.alice, Body::empty());
+    let gone = app.call(Method::DELETE, &path, &app.alice, "");
     assert_eq!(gone.await.status(), StatusCode::NO_CONTENT);
     assert_eq!(app.operator_log().await.entries.len(), before);
     let answer = make(&app, &app.operator, json!({"scopes": ["operate"]})).await;
     let far: NewToken = parse(StatusCode::CREATED, answer).await;
     let first = far.id.unwrap();
     let path = format!("/tokens/{first}/rotation");
-    let answer = app.call(Method::POST, &path, &app.operator, Body::empty());
+    let answer = app.call(Method::POST, &path, &app.operator, "");
     let rotated: NewToken = parse(StatusCode::CREATED, answer.await).await;
     let second = rotated.id.unwrap();
     let entries = app.operator_log().await.entries;
@@ -315,10 +298,7 @@ async fn what_operators_did_is_read_page_by_page() {
         .await;
     let page = async |query: &str| -> OperatorLogPage {
         let path = format!("/operator-log{query}");
-        let answer = app
-            .call(Method::GET, &path, &app.operator, Body::empty())
-            .await;
-        parse(StatusCode::OK, answer).await
+        app.get_as(&app.operator, &path).await
     };
     let first = page("?limit=2").await;
     let second = page(&format!("?limit=2&before={}", first.next.unwrap())).await;
@@ -339,9 +319,7 @@ async fn what_operators_did_is_read_page_by_page() {
     let rest = page(&format!("?before={}", second.next.unwrap())).await;
     assert_eq!(rest.next, None);
     assert_eq!(rest.entries.last().unwrap().action, "create-run");
-    let refused = app
-        .call(Method::GET, "/operator-log", &app.trainer, Body::empty())
-        .await;
+    let refused = app.look(&app.trainer, "/operator-log").await;
     assert_eq!(code(refused).await, ProblemCode::Forbidden);
 }
 
@@ -381,7 +359,7 @@ async fn operators_rename_and_delete_users() {
         code(app.ask(&app.alice).await).await,
         ProblemCode::Unauthorized
     );
-    let gone = app.call(Method::GET, "/contributors/alina", "", Body::empty());
+    let gone = app.look("", "/contributors/alina");
     assert_eq!(code(gone.await).await, ProblemCode::NotFound);
     let log = app.operator_log().await;
     assert_eq!(log.entries[0].action, "delete-user");

@@ -1,6 +1,5 @@
 //! Audits: who is given which, and for how long.
 
-use axum::http::StatusCode;
 use rookery_common::chunk::{Caps, read};
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
@@ -136,12 +135,12 @@ async fn a_volunteers_audits_may_be_taken_by_the_operators_auditor() {
     scenario.app.clock.advance_seconds(PATIENCE);
     let held = scenario.lease(bob).await;
     assert_eq!(scenario.kind(bob).await, WorkKind::Audit);
-    assert_eq!(scenario.beats(bob, &held).await.status(), StatusCode::OK);
+    scenario.app.keep(bob, &held).await;
     // The one that is free, then the two that bob holds, and none of them twice.
     for kind in [WorkKind::Audit; 3].into_iter().chain([WorkKind::SelfPlay]) {
         assert_eq!(scenario.kind(&scenario.auditor).await, kind);
     }
-    let late = scenario.beats(bob, &held).await;
+    let late = scenario.app.beat(bob, &held).await;
     assert_eq!(code(late).await, ProblemCode::LeaseEnded);
 }
 
@@ -159,7 +158,7 @@ async fn an_audit_that_is_given_back_is_drawn_for_again() {
         .app
         .accepted(bob, &chunk(&first, &again[..1]))
         .await;
-    scenario.gives_back(bob, &first).await;
+    scenario.app.give_back(bob, &first).await;
     for token in [bob, carol] {
         let job = scenario.app.lease(token).await;
         assert_eq!(job.work.kind(), WorkKind::SelfPlay, "nobody was drawn");
@@ -179,7 +178,7 @@ async fn heartbeats_do_not_hold_an_audit_for_ever() {
     let minutes = async |minutes| {
         for _ in 0..minutes {
             scenario.app.clock.advance_seconds(60);
-            scenario.beats(bob, &held).await;
+            scenario.app.beat(bob, &held).await;
         }
         scenario.kind(carol).await
     };

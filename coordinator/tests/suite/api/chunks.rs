@@ -1,6 +1,5 @@
 //! Chunks: every way in which one is accepted or refused, and that nothing counts twice.
 
-use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{ChunkPage, HeartbeatReply, Instruction, Job, Work};
@@ -9,7 +8,7 @@ use rookery_common::protocol::{Problem, ProblemCode};
 use rookery_coordinator::blobs::{BlobKind, key};
 use serde_json::json;
 
-use crate::support::app::{TestApp, body, code, parse, problem};
+use crate::support::app::{TestApp, body, code, problem};
 use crate::support::games::{EITHER_MATES, chunk, lying, selfplay, selfplay_from_book};
 
 async fn training() -> (TestApp, Job) {
@@ -47,18 +46,13 @@ async fn a_chunk_is_acknowledged_stored_listed_and_counted_once() {
         (run.training_positions, run.chunk_bytes),
         (16, bytes.len() as u64)
     );
-    let page = app
-        .call(Method::GET, "/chunks?run=main", &app.trainer, Body::empty())
-        .await;
-    let page: ChunkPage = parse(StatusCode::OK, page).await;
+    let page: ChunkPage = app.get_as(&app.trainer, "/chunks?run=main").await;
     assert_eq!(
         (page.chunks.len(), page.next, page.more),
         (1, receipt.sequence, false)
     );
     let path = format!("/chunks/{hash}");
-    let file = app
-        .call(Method::GET, &path, &app.trainer, Body::empty())
-        .await;
+    let file = app.look(&app.trainer, &path).await;
     assert_eq!(body(file).await, bytes);
     app.assert_consistent().await;
 }
@@ -101,10 +95,7 @@ async fn pages_follow_the_cursor() {
     let mut seen = Vec::new();
     loop {
         let path = format!("/chunks?after={after}&limit=2");
-        let page = app
-            .call(Method::GET, &path, &app.trainer, Body::empty())
-            .await;
-        let page: ChunkPage = parse(StatusCode::OK, page).await;
+        let page: ChunkPage = app.get_as(&app.trainer, &path).await;
         seen.extend(page.chunks.iter().map(|chunk| chunk.sequence));
         after = page.next;
         if !page.more {
@@ -249,16 +240,10 @@ async fn late_selfplay_is_welcome_after_the_lease_and_after_giving_back() {
     app.clock.advance_seconds(100_000);
     app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
         .await;
-    let path = format!("/jobs/{}", job.id);
-    let gone = app
-        .call(Method::DELETE, &path, &app.alice, Body::empty())
-        .await;
-    assert_eq!(gone.status(), StatusCode::NO_CONTENT);
+    app.give_back(&app.alice, &job).await;
     app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 1, 2)]))
         .await;
-    let beat = app
-        .call(Method::POST, &format!("{path}/heartbeat"), &app.alice, "{}")
-        .await;
+    let beat = app.beat(&app.alice, &job).await;
     assert_eq!(code(beat).await, ProblemCode::LeaseEnded);
     app.assert_consistent().await;
 }
@@ -266,15 +251,8 @@ async fn late_selfplay_is_welcome_after_the_lease_and_after_giving_back() {
 #[tokio::test]
 async fn a_paused_run_hands_out_nothing_and_tells_its_workers() {
     let (app, job) = training().await;
-    let beat = async || {
-        let path = format!("/jobs/{}/heartbeat", job.id);
-        let answer = app
-            .call(Method::POST, &path, &app.alice, r#"{"games_finished": 1}"#)
-            .await;
-        parse::<HeartbeatReply>(StatusCode::OK, answer).await
-    };
     assert_eq!(
-        beat().await,
+        app.keep(&app.alice, &job).await,
         HeartbeatReply {
             lease_seconds: 60,
             instruction: Instruction::Continue,
@@ -282,7 +260,8 @@ async fn a_paused_run_hands_out_nothing_and_tells_its_workers() {
         }
     );
     app.patch_run(&json!({"status": "paused"})).await;
-    assert_eq!(beat().await.instruction, Instruction::Abandon);
+    let reply = app.keep(&app.alice, &job).await;
+    assert_eq!(reply.instruction, Instruction::Abandon);
     let nothing = app.ask(&app.alice).await;
     assert_eq!(nothing.status(), StatusCode::NO_CONTENT);
     let wait = nothing.headers()["retry-after"]
@@ -299,12 +278,8 @@ async fn a_paused_run_hands_out_nothing_and_tells_its_workers() {
 async fn another_contributors_lease_cannot_be_touched() {
     let (app, job) = training().await;
     let path = format!("/jobs/{}", job.id);
-    let gone = app
-        .call(Method::DELETE, &path, &app.bob, Body::empty())
-        .await;
+    let gone = app.call(Method::DELETE, &path, &app.bob, "").await;
     assert_eq!(code(gone).await, ProblemCode::NotFound);
-    let beat = app
-        .call(Method::POST, &format!("{path}/heartbeat"), &app.bob, "{}")
-        .await;
+    let beat = app.beat(&app.bob, &job).await;
     assert_eq!(code(beat).await, ProblemCode::NotFound);
 }

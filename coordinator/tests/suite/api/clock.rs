@@ -1,26 +1,18 @@
 //! Clocks that are set forward and back, and coordinators that are away: nothing is lost, nothing
 //! stalls, order is kept.
 
-use axum::http::{Method, StatusCode};
 use rookery_common::ids::NetworkNumber;
-use rookery_common::protocol::jobs::{HeartbeatReply, Job, WorkKind};
+use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_coordinator::clock::Clock as _;
 
-use crate::support::app::{TestApp, parse};
+use crate::support::app::TestApp;
 use crate::support::games::Score::Win;
 use crate::support::games::{chunk, pair_games, pairs, selfplay};
 use crate::support::matches::{gated, play};
 
 /// A clock that was wrong by so much, in seconds.
 const DAY: i64 = 24 * 60 * 60;
-
-/// Sends a heartbeat of a job of Alice's.
-async fn beat(app: &TestApp, job: &Job) -> HeartbeatReply {
-    let path = format!("/jobs/{}/heartbeat", job.id);
-    let reply = app.call(Method::POST, &path, &app.alice, "{}").await;
-    parse(StatusCode::OK, reply).await
-}
 
 /// Does what a coordinator does with the leases when it starts.
 async fn start_again(app: &TestApp) {
@@ -73,7 +65,7 @@ async fn a_lease_outlives_a_clock_that_is_set_back_and_forward() {
     let job = app.lease(&app.alice).await;
     for step in [-DAY, 2 * DAY, -DAY] {
         app.clock.advance_seconds(step);
-        let reply = beat(&app, &job).await;
+        let reply = app.keep(&app.alice, &job).await;
         assert_eq!(reply.lease_seconds, job.lease_seconds);
     }
     let games: Vec<_> = (0..job.work.games())
@@ -110,7 +102,7 @@ async fn starting_again_keeps_no_pairs_that_nobody_plays_while_workers_are_heard
     for _ in 0..6 {
         app.clock
             .advance_seconds(i64::from(lost.lease_seconds) / 2 - 1);
-        beat(&app, &played).await;
+        app.keep(&app.alice, &played).await;
         app.clock.advance_seconds(1);
         start_again(&app).await;
     }

@@ -1,7 +1,5 @@
 //! Contributors: their credit, lately and in all, and each alone.
 
-use axum::body::Body;
-use axum::http::Method;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::people::{
@@ -73,7 +71,7 @@ async fn contributors_are_listed_with_the_credit_of_a_span() {
         assert_eq!(names("span=30d").await, listed);
         app.assert_consistent().await;
     }
-    let odd = app.call(Method::GET, "/contributors?span=1y", "", Body::empty());
+    let odd = app.look("", "/contributors?span=1y");
     assert_eq!(code(odd.await).await, ProblemCode::BadRequest);
 }
 
@@ -125,7 +123,7 @@ async fn a_contributor_is_shown_with_spans_days_and_workers() {
     assert!(by_day(&alice).iter().all(|(_, positions)| *positions == 0));
     for nobody in ["carol", "a%00b", "alice?run=other"] {
         let path = format!("/contributors/{nobody}");
-        let answer = app.call(Method::GET, &path, "", Body::empty());
+        let answer = app.look("", &path);
         assert_eq!(code(answer.await).await, ProblemCode::NotFound, "{nobody}");
     }
 }

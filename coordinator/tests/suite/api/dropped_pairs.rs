@@ -1,7 +1,5 @@
 //! Pairs of a match that were handed out and did not come back: who drops them gains nothing.
 
-use axum::body::Body;
-use axum::http::{Method, StatusCode};
 use rookery_common::ids::{NetworkNumber, Seed};
 use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
@@ -45,12 +43,6 @@ async fn send_two(app: &TestApp, token: &str, job: &Job, plan: PairPlan) {
         .flat_map(|place| pair_games(job, place, plan))
         .collect();
     app.accepted(token, &chunk(job, &games)).await;
-}
-
-async fn give_back(app: &TestApp, token: &str, job: &Job) {
-    let path = format!("/jobs/{}", job.id);
-    let answer = app.call(Method::DELETE, &path, token, Body::empty());
-    assert!(answer.await.status().is_success());
 }
 
 #[tokio::test]
@@ -116,9 +108,7 @@ async fn pairs_of_silent_workers_are_not_being_played() {
     let (_, played) = (app.lease(&app.alice).await, app.lease(&app.bob).await);
     app.clock
         .advance_seconds(i64::from(played.lease_seconds) * 2 / 3 + 1);
-    let path = format!("/jobs/{}/heartbeat", played.id);
-    let beat = app.call(Method::POST, &path, &app.bob, "{}").await;
-    assert_eq!(beat.status(), StatusCode::OK);
+    app.keep(&app.bob, &played).await;
     let open: MatchInfo = app.get("/matches/1").await;
     assert_eq!((open.pairs_out, open.pairs_playing), (2, 1));
     for path in ["/matches/1", "/runs/main"] {
@@ -138,9 +128,7 @@ async fn pairs_of_a_backup_are_being_played_once_their_worker_is_heard() {
     app.app.db.outlast_outage(app.clock.now()).await.unwrap();
     let open: MatchInfo = app.get("/matches/1").await;
     assert_eq!((open.pairs_out, open.pairs_playing), (1, 0));
-    let path = format!("/jobs/{}/heartbeat", job.id);
-    let beat = app.call(Method::POST, &path, &app.alice, "{}").await;
-    assert_eq!(beat.status(), StatusCode::OK);
+    app.keep(&app.alice, &job).await;
     let open: MatchInfo = app.get("/matches/1").await;
     assert_eq!((open.pairs_out, open.pairs_playing), (1, 1));
 }
@@ -229,13 +217,11 @@ async fn who_dropped_a_pair_gets_it_again_only_if_others_leave_it() {
     let app = gated().await;
     let dropped = app.lease(&app.alice).await;
     let other = app.lease(&app.bob).await;
-    give_back(&app, &app.alice, &dropped).await;
-    let beat = format!("/jobs/{}/heartbeat", other.id);
+    app.give_back(&app.alice, &dropped).await;
     let minutes = async |minutes: u32| {
         for _ in 0..minutes {
             app.clock.advance_seconds(60);
-            let answer = app.call(Method::POST, &beat, &app.bob, "{}").await;
-            assert_eq!(answer.status(), StatusCode::OK);
+            app.keep(&app.bob, &other).await;
         }
         app.lease(&app.alice).await.work.kind()
     };
@@ -253,8 +239,8 @@ async fn two_who_pass_pairs_to_each_other_leave_them_to_others() {
     let [first, second] = [app.lease(alice).await, app.lease(bob).await];
     let kind = async |token: &str| app.lease(token).await.work.kind();
     assert_eq!(kind(&carol).await, WorkKind::SelfPlay);
-    give_back(&app, alice, &first).await;
-    give_back(&app, bob, &second).await;
+    app.give_back(alice, &first).await;
+    app.give_back(bob, &second).await;
     for token in [alice, bob] {
         assert_eq!(kind(token).await, WorkKind::SelfPlay, "the other's pair");
     }
@@ -269,19 +255,17 @@ async fn who_leaves_pairs_of_a_match_again_waits_an_hour_longer() {
     app.lease(&app.bob).await;
     let other = app.lease(&carol).await;
     assert_eq!(other.work.kind(), WorkKind::SelfPlay);
-    let beat = format!("/jobs/{}/heartbeat", other.id);
     let after = async |minutes: u32| {
         for _ in 0..minutes {
             app.clock.advance_seconds(60);
-            let answer = app.call(Method::POST, &beat, &carol, "{}").await;
-            assert_eq!(answer.status(), StatusCode::OK);
+            app.keep(&carol, &other).await;
         }
         app.lease(&app.alice).await
     };
-    give_back(&app, &app.alice, &first).await;
+    app.give_back(&app.alice, &first).await;
     let second = after(13).await;
     assert_eq!(second.work.kind(), WorkKind::Match);
-    give_back(&app, &app.alice, &second).await;
+    app.give_back(&app.alice, &second).await;
     for (minutes, kind) in [
         (13, WorkKind::SelfPlay),
         (59, WorkKind::SelfPlay),
@@ -295,7 +279,7 @@ async fn who_leaves_pairs_of_a_match_again_waits_an_hour_longer() {
 async fn alone_one_gets_ones_own_pairs_again_at_once() {
     let app = gated().await;
     let dropped = app.lease(&app.alice).await;
-    give_back(&app, &app.alice, &dropped).await;
+    app.give_back(&app.alice, &dropped).await;
     assert_eq!(pairs(&app.lease(&app.alice).await), pairs(&dropped));
 }
 

@@ -135,7 +135,7 @@ async fn chunks_are_kept_by_those_who_may_have_them_only() {
     app.submit(0).await;
     let chunk = selfplays(&app, &app.alice, &[1]).await;
     let path = format!("/chunks/{}", ContentHash::of(&chunk));
-    let answer = app.call(Method::GET, &path, &app.trainer, Body::empty());
+    let answer = app.look(&app.trainer, &path);
     let caching = answer.await.headers()[header::CACHE_CONTROL].clone();
     assert_eq!(caching, "private, max-age=31536000, immutable");
 }

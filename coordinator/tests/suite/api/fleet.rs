@@ -1,6 +1,6 @@
 //! Many workers: they do not fetch a new network at once, and do not ask for nothing too often.
 
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::{ChunkPage, Job};
@@ -37,8 +37,7 @@ async fn games_of_the_previous_network_count_while_a_new_one_rolls_out() {
     app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
         .await;
     let path = "/chunks?run=main&after=0";
-    let page = app.call(Method::GET, path, &app.trainer, "").await;
-    let page: ChunkPage = parse(StatusCode::OK, page).await;
+    let page: ChunkPage = app.get_as(&app.trainer, path).await;
     assert_eq!((page.chunks.len(), page.chunks[0].held), (1, false));
     app.clock.advance_seconds(3);
     for worker in 0..WORKERS {

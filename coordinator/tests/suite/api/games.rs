@@ -1,7 +1,7 @@
 //! Games: listed, shown with their moves, told as PGN, found by who played them.
 
 use axum::body::Body;
-use axum::http::{Method, Request, StatusCode, header};
+use axum::http::{Request, StatusCode, header};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::matches::{GameDetail, GameInfo};
 use rookery_common::protocol::networks::NetworkInfo;
@@ -57,9 +57,7 @@ async fn games_are_listed_and_shown_with_their_moves() {
     let top = [("g1f3".to_owned(), 0.99), ("g1h3".to_owned(), 0.01)];
     assert_eq!(game.moves[0].top, top);
     let path = format!("/games/{}", list[1].id);
-    let pgn = app
-        .call(Method::GET, &format!("{path}/pgn"), "", Body::empty())
-        .await;
+    let pgn = app.look("", &format!("{path}/pgn")).await;
     assert_eq!(
         pgn.headers()[header::CONTENT_TYPE],
         "application/vnd.chess-pgn"
@@ -103,7 +101,7 @@ async fn all_games_of_a_match_are_one_file() {
     let app = gated().await;
     let fetch = async |id: u64| {
         let path = format!("/matches/{id}/pgn");
-        app.call(Method::GET, &path, "", Body::empty()).await
+        app.look("", &path).await
     };
     let empty = fetch(1).await;
     assert_eq!(empty.status(), StatusCode::OK);
@@ -123,7 +121,7 @@ async fn all_games_of_a_match_are_one_file() {
     let mut alone = String::new();
     for game in [&list[0], &list[2], &list[1]] {
         let path = format!("/games/{}/pgn", game.id);
-        let one = app.call(Method::GET, &path, "", Body::empty()).await;
+        let one = app.look("", &path).await;
         alone += &String::from_utf8(body(one).await).unwrap();
     }
     assert_eq!(pgn, alone, "the newest chunk, then the older one's games");
@@ -139,7 +137,7 @@ async fn chosen_games_are_one_file() {
     }
     let fetch = async |query: &str| {
         let path = format!("/games/pgn?{query}");
-        app.call(Method::GET, &path, "", Body::empty()).await
+        app.look("", &path).await
     };
     let games = async |query: &str| {
         let file = fetch(query).await;
@@ -166,7 +164,7 @@ async fn chosen_games_are_one_file() {
     }
     let listed: Vec<GameInfo> = app.get("/games?contributor=bob&limit=1").await;
     let path = format!("/games/{}/pgn", listed[0].id);
-    let alone = app.call(Method::GET, &path, "", Body::empty()).await;
+    let alone = app.look("", &path).await;
     let newest = fetch("contributor=bob&limit=1").await;
     assert_eq!(body(newest).await, body(alone).await);
     let odd = fetch("kind=selfplay").await;
@@ -211,7 +209,7 @@ async fn contributors_find_their_own_games() {
     }
     for nobody in ["carol", "a%00b", ""] {
         let path = format!("/games?contributor={nobody}");
-        let answer = app.call(Method::GET, &path, "", Body::empty()).await;
+        let answer = app.look("", &path).await;
         assert_eq!(code(answer).await, ProblemCode::NotFound, "{nobody}");
     }
 }

@@ -189,7 +189,7 @@ async fn audits_that_a_gate_waits_for_come_before_a_flood_of_others() {
         panic!("no audit: {:?}", job.work)
     };
     assert!(games.iter().any(|game| game.seed == tasks[0].seed));
-    scenario.gives_back(bob, &job).await;
+    scenario.app.give_back(bob, &job).await;
     // The operator's auditor makes them first, too.
     for status in [MatchStatus::Open, MatchStatus::Promoted] {
         scenario.answer(&scenario.auditor, &games, Same).await;

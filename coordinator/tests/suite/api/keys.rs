@@ -1,7 +1,7 @@
 //! Keys of runs: what is signed, by whom, and what is refused.
 
 use axum::body::Body;
-use axum::http::{Method, Request, StatusCode, header};
+use axum::http::{Request, StatusCode, header};
 use axum::response::Response;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::ProblemCode;
@@ -69,7 +69,7 @@ async fn a_coordinator_with_the_secret_key_signs_by_itself() {
         ContentHash::of(&file).to_string(),
     ] {
         let path = format!("/networks/{name}/signature");
-        let answer = app.call(Method::GET, &path, "", Body::empty()).await;
+        let answer = app.look("", &path).await;
         assert_eq!(answer.status(), StatusCode::OK);
         assert_eq!(body(answer).await, signature.0.as_bytes());
     }
@@ -111,9 +111,7 @@ async fn a_run_without_a_key_signs_nothing() {
     app.submit(0).await;
     let job = app.lease(&app.alice).await;
     assert_eq!((&job.run_key, &job.networks[0].signature), (&None, &None));
-    let answer = app
-        .call(Method::GET, "/networks/best/signature", "", Body::empty())
-        .await;
+    let answer = app.look("", "/networks/best/signature").await;
     assert_eq!(code(answer).await, ProblemCode::NotFound);
     assert_eq!(app.get::<Vec<RunKeyInfo>>("/runs/main/keys").await, []);
 }

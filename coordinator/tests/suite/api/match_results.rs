@@ -1,12 +1,11 @@
 //! What audits prove, and which chunks they bring before the auditors next.
 
-use axum::http::StatusCode;
 use rookery_common::chunk::GameRecord;
 use rookery_common::protocol::jobs::{Job, WorkKind};
-use rookery_common::protocol::trust::{ContributorTrust, TrustLevel};
+use rookery_common::protocol::trust::TrustLevel;
 use rookery_coordinator::trust::drift::{GameSums, Suspicion};
 
-use crate::support::app::{parse, run};
+use crate::support::app::run;
 use crate::support::audit_scenario::{AuditScenario, FEW, GAMES, PATIENCE};
 use crate::support::games::Found::{Near, Other, Same};
 use crate::support::games::{audit, selfplay};
@@ -69,8 +68,7 @@ async fn an_auditor_who_does_not_come_is_waited_for_an_hour() {
     assert_eq!(scenario.alice().await.audits_failed, 0);
     scenario.app.clock.advance_seconds(3_600);
     scenario.come(&[bob, carol, dave]).await;
-    let beat = scenario.beats(&scenario.auditor, &busy).await;
-    assert_eq!(beat.status(), StatusCode::OK);
+    scenario.app.keep(&scenario.auditor, &busy).await;
     scenario.drawn_answers(&games, Other).await;
     assert_eq!(scenario.alice().await.audits_failed, 1);
     scenario.app.assert_consistent().await;
@@ -256,8 +254,7 @@ async fn drift_is_measured_and_brings_chunks_before_the_auditors() {
     }
     let after = scenario.alice().await.audits_open;
     assert!(after >= before + 15, "{before}, then {after}");
-    let people = scenario.people(&scenario.app.operator).await;
-    let people: Vec<ContributorTrust> = parse(StatusCode::OK, people).await;
+    let people = scenario.people().await;
     assert_eq!(people[0].trust.name, "alice");
     let drift = &people[0].drift;
     assert_eq!(

@@ -1,11 +1,9 @@
 //! Gate matches: handed out, re-issued, decided.
 
-use axum::body::Body;
-use axum::http::{Method, StatusCode};
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::events::Event;
-use rookery_common::protocol::jobs::{HeartbeatReply, Instruction, Work, WorkKind};
+use rookery_common::protocol::jobs::{Instruction, Work, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus, RatingRow};
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::protocol::people::Scope;
@@ -13,7 +11,7 @@ use rookery_common::protocol::problem::Remedy;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
 
-use crate::support::app::{TestApp, code, parse, problem, run, user};
+use crate::support::app::{TestApp, code, problem, run, user};
 use crate::support::games::Score::{Draw, Loss, Win};
 use crate::support::games::{chunk, pair_games, pairs};
 use crate::support::matches::{gated, play, statuses};
@@ -121,8 +119,7 @@ async fn a_lost_workers_pair_goes_to_another_after_the_grace() {
     let late = [pair_games(&lost, 0, [Win, Win])[1].clone()];
     let answer = app.upload(&app.alice, &chunk(&lost, &late)).await;
     assert_eq!(code(answer).await, ProblemCode::LeaseEnded);
-    let beat = format!("/jobs/{}/heartbeat", lost.id);
-    let answer = app.call(Method::POST, &beat, &app.alice, "{}").await;
+    let answer = app.beat(&app.alice, &lost).await;
     assert_eq!(code(answer).await, ProblemCode::LeaseEnded);
     // The pair counts as the second worker played it, whole.
     app.accepted(&carol, &chunk(&again, &pair_games(&again, 0, [Loss, Loss])))
@@ -139,15 +136,13 @@ async fn a_lost_workers_pair_goes_to_another_after_the_grace() {
 async fn heartbeats_keep_a_lease_and_revive_one_that_nobody_took() {
     let app = gated().await;
     let job = app.lease(&app.alice).await;
-    let beat = format!("/jobs/{}/heartbeat", job.id);
     for _ in 0..5 {
         app.clock.advance_seconds(50);
-        let answer = app.call(Method::POST, &beat, &app.alice, "{}").await;
-        let reply: HeartbeatReply = parse(StatusCode::OK, answer).await;
+        let reply = app.keep(&app.alice, &job).await;
         assert_eq!(reply.instruction, Instruction::Continue);
     }
     app.clock.advance_seconds(1000);
-    app.call(Method::POST, &beat, &app.alice, "{}").await;
+    app.beat(&app.alice, &job).await;
     let other = app.lease(&app.bob).await;
     assert_eq!(pairs(&other)[0].pair, 1, "pair 0 is alice's again");
 }
@@ -156,12 +151,10 @@ async fn heartbeats_keep_a_lease_and_revive_one_that_nobody_took() {
 async fn heartbeats_do_not_hold_a_pair_for_ever() {
     let app = gated().await;
     let job = app.lease(&app.alice).await;
-    let beat = format!("/jobs/{}/heartbeat", job.id);
     let minutes = async |minutes: u32| {
         for _ in 0..minutes {
             app.clock.advance_seconds(60);
-            let answer = app.call(Method::POST, &beat, &app.alice, "{}").await;
-            assert_eq!(answer.status(), StatusCode::OK);
+            app.keep(&app.alice, &job).await;
         }
         let job = app.lease(&app.bob).await;
         match &job.work {
@@ -171,7 +164,7 @@ async fn heartbeats_do_not_hold_a_pair_for_ever() {
     };
     assert_eq!(minutes(60).await, Some(1));
     assert_eq!(minutes(2).await, Some(0), "an hour and the grace are over");
-    let answer = app.call(Method::POST, &beat, &app.alice, "{}").await;
+    let answer = app.beat(&app.alice, &job).await;
     assert_eq!(code(answer).await, ProblemCode::LeaseEnded);
 }
 
@@ -180,13 +173,7 @@ async fn a_pair_given_back_is_handed_out_at_once() {
     let app = gated().await;
     let job = app.lease(&app.alice).await;
     app.lease(&app.bob).await;
-    app.call(
-        Method::DELETE,
-        &format!("/jobs/{}", job.id),
-        &app.alice,
-        Body::empty(),
-    )
-    .await;
+    app.give_back(&app.alice, &job).await;
     let again = app.lease(&app.bob).await;
     assert_eq!(pairs(&again)[0].pair, 0);
 }
@@ -203,9 +190,7 @@ async fn games_of_a_decided_match_count_neither_for_its_tally_nor_for_ratings() 
         MatchStatus::Rejected,
         "two points of four are not enough"
     );
-    let beat = format!("/jobs/{}/heartbeat", slow.id);
-    let answer = app.call(Method::POST, &beat, &app.alice, "{}").await;
-    let reply: HeartbeatReply = parse(StatusCode::OK, answer).await;
+    let reply = app.keep(&app.alice, &slow).await;
     assert_eq!(reply.instruction, Instruction::Abandon);
     app.accepted(&app.alice, &chunk(&slow, &pair_games(&slow, 0, [Win, Win])))
         .await;

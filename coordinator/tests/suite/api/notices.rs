@@ -1,9 +1,8 @@
 //! What contributors are told: quarantines, blocked workers, names that two machines use.
 
-use axum::body::Body;
 use axum::http::{Method, StatusCode};
 use rookery_common::protocol::ProblemCode;
-use rookery_common::protocol::jobs::{HeartbeatReply, Instruction, Job};
+use rookery_common::protocol::jobs::Instruction;
 use rookery_common::protocol::server::Presentation;
 use rookery_common::protocol::trust::TrustInfo;
 use rookery_coordinator::config::AccessConfig;
@@ -26,16 +25,6 @@ async fn reachable() -> TestApp {
     app
 }
 
-async fn beat(app: &TestApp, token: &str, job: &Job) -> HeartbeatReply {
-    let path = format!("/jobs/{}/heartbeat", job.id);
-    let beat = r#"{"games_finished": 1}"#;
-    parse(
-        StatusCode::OK,
-        app.call(Method::POST, &path, token, beat).await,
-    )
-    .await
-}
-
 #[tokio::test]
 async fn a_contributor_in_quarantine_learns_of_it_with_every_answer() {
     let app = reachable().await;
@@ -54,7 +43,7 @@ async fn a_contributor_in_quarantine_learns_of_it_with_every_answer() {
     ] {
         assert!(notice.contains(part), "{part}: {notice}");
     }
-    let reply = beat(&app, &app.alice, &before).await;
+    let reply = app.keep(&app.alice, &before).await;
     assert_eq!(
         reply.notices, job.notices,
         "the same words: workers show them once"
@@ -62,7 +51,7 @@ async fn a_contributor_in_quarantine_learns_of_it_with_every_answer() {
     assert!(app.lease(&app.bob).await.notices.is_empty());
     assert_eq!(app.order("/users/alice", false).await, 204);
     assert!(app.lease(&app.alice).await.notices.is_empty());
-    assert!(beat(&app, &app.alice, &before).await.notices.is_empty());
+    assert!(app.keep(&app.alice, &before).await.notices.is_empty());
 }
 
 #[tokio::test]
@@ -90,7 +79,7 @@ async fn a_blocked_worker_gets_no_jobs_and_its_contributors_others_do() {
     for part in ["rig 2", "audits of this machine failed", "ann@example.org"] {
         assert!(refused.detail.contains(part), "{part}: {}", refused.detail);
     }
-    let reply = beat(&app, &app.alice, &job).await;
+    let reply = app.keep(&app.alice, &job).await;
     assert_eq!(
         (reply.instruction, reply.notices.len()),
         (Instruction::Abandon, 1)
@@ -102,18 +91,14 @@ async fn a_blocked_worker_gets_no_jobs_and_its_contributors_others_do() {
         elsewhere.notices
     );
     assert_eq!(
-        beat(&app, &app.alice, &elsewhere).await.instruction,
+        app.keep(&app.alice, &elsewhere).await.instruction,
         Instruction::Continue
     );
-    let own = app.call(Method::GET, "/trust", &app.alice, Body::empty());
-    let own: TrustInfo = parse(StatusCode::OK, own.await).await;
+    let own: TrustInfo = app.get_as(&app.alice, "/trust").await;
     assert_eq!(own.blocked_workers[0].worker, "rig 2");
     assert_eq!(app.lease_with(&app.bob, &rig).await.notices, [""; 0]);
 
-    let unblock = async || {
-        app.call(Method::DELETE, path, &app.operator, Body::empty())
-            .await
-    };
+    let unblock = async || app.call(Method::DELETE, path, &app.operator, "").await;
     assert_eq!(unblock().await.status(), 204);
     assert!(app.lease_with(&app.alice, &rig).await.notices.is_empty());
     assert_eq!(code(unblock().await).await, ProblemCode::NotFound);

@@ -1,7 +1,5 @@
 //! Openings: named when a game is accepted, found by code and by name, and named later in older ledgers.
 
-use axum::body::Body;
-use axum::http::Method;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_coordinator::background::openings::name_openings;
@@ -75,19 +73,17 @@ async fn games_are_chosen_by_their_opening_with_every_other_filter() {
     assert_eq!(numbers(&app, "opening=Barnes%20Opening").await, [mate]);
     assert!(numbers(&app, "opening=B20").await.is_empty());
     let path = "/games/pgn?opening=A00";
-    let file = app.call(Method::GET, path, "", Body::empty()).await;
+    let file = app.look("", path).await;
     let file = String::from_utf8(body(file).await).unwrap();
     assert_eq!(file.matches("[Event ").count(), 1, "{file}");
     for unknown in ["", "Z99", "Zukertort", "a%00b"] {
         let path = format!("/games?opening={unknown}");
-        let answer = app.call(Method::GET, &path, "", Body::empty()).await;
+        let answer = app.look("", &path).await;
         assert_eq!(code(answer).await, ProblemCode::BadRequest, "{unknown}");
     }
     // Which run, if there are several?
     app.create_run("other").await;
-    let answer = app
-        .call(Method::GET, "/games?opening=A00", "", Body::empty())
-        .await;
+    let answer = app.look("", "/games?opening=A00").await;
     assert_eq!(code(answer).await, ProblemCode::BadRequest);
     assert!(numbers(&app, "run=other&opening=A00").await.is_empty());
 }

@@ -6,7 +6,7 @@ use rookery_common::ids::{ContentHash, Seed};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::{ChunkPage, Job, WorkKind};
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
-use rookery_common::protocol::trust::{ContributorTrust, TrustInfo, TrustLevel};
+use rookery_common::protocol::trust::{TrustInfo, TrustLevel};
 use rookery_coordinator::config::{AccessConfig, Registration};
 use rookery_coordinator::db::{ChunkStatus, ExclusionOrder};
 use rookery_coordinator::limits::Limits;
@@ -14,7 +14,7 @@ use rookery_coordinator::limits::address::Peer;
 use rookery_coordinator::limits::settings::LimitArgs;
 use serde_json::json;
 
-use crate::support::app::{TestApp, code, params, parse};
+use crate::support::app::{TestApp, code, params};
 use crate::support::audit_scenario::{AuditScenario, GAMES, POSITIONS};
 use crate::support::by;
 use crate::support::games::Found::{Other, Same};
@@ -43,10 +43,7 @@ async fn a_liar_is_quarantined_and_everything_comes_back_when_cleared() {
     let bytes = chunk(&job, &[selfplay(&job, 0, 999)]);
     scenario.app.accepted(&scenario.app.alice, &bytes).await;
     assert_eq!(scenario.training_positions().await, 0);
-    let page = scenario
-        .app
-        .call(Method::GET, "/chunks", &scenario.app.trainer, Body::empty());
-    let page: ChunkPage = parse(StatusCode::OK, page.await).await;
+    let page: ChunkPage = scenario.app.get_as(&scenario.app.trainer, "/chunks").await;
     let training = page.chunks.iter().filter(|row| row.kind.is_training());
     assert!(training.clone().count() == 4 && training.clone().all(|row| row.held));
     scenario.app.assert_consistent().await;
@@ -69,7 +66,7 @@ async fn nobody_is_kept_busy_with_audits_of_those_in_quarantine() {
     assert_eq!(scenario.app.order("/users/alice", true).await, 204);
     assert_eq!(scenario.alice().await.audits_open, 0);
     assert_eq!(scenario.kind(&scenario.auditor).await, WorkKind::SelfPlay);
-    let late = scenario.beats(&scenario.auditor, &held).await;
+    let late = scenario.app.beat(&scenario.auditor, &held).await;
     assert_eq!(code(late).await, ProblemCode::LeaseEnded);
     scenario.app.assert_consistent().await;
 }
@@ -79,8 +76,7 @@ async fn operators_see_everybody_and_contributors_what_is_held() {
     let scenario = AuditScenario::new().await;
     scenario.judged(Same).await;
     let bad = scenario.judged(Other).await;
-    let people = scenario.people(&scenario.app.operator).await;
-    let people: Vec<ContributorTrust> = parse(StatusCode::OK, people).await;
+    let people = scenario.people().await;
     let names: Vec<_> = people
         .iter()
         .map(|person| person.trust.name.as_str())
@@ -91,17 +87,14 @@ async fn operators_see_everybody_and_contributors_what_is_held() {
         "who has sent nothing is left out"
     );
     let token = &scenario.app.alice;
-    let own = scenario
-        .app
-        .call(Method::GET, "/trust", token, Body::empty());
-    let own: TrustInfo = parse(StatusCode::OK, own.await).await;
+    let own: TrustInfo = scenario.app.get_as(token, "/trust").await;
     assert_eq!(own, people[0].trust);
     assert_eq!((own.audited_positions, own.held_chunks), (128, 1));
     let held = &own.held[0];
     assert_eq!((held.chunk, held.run.as_str()), (bad, "main"));
     assert_eq!((held.games, held.positions), (GAMES, GAMES * 8));
     assert!(held.reason.contains("audit"), "{}", held.reason);
-    let refused = scenario.people(token).await;
+    let refused = scenario.app.look(token, "/trust/contributors").await;
     assert_eq!(code(refused).await, ProblemCode::Forbidden);
 }
 
@@ -182,8 +175,7 @@ async fn orders_need_an_operator_a_reason_and_someone_to_hold() {
     assert_eq!(code(answer.await).await, ProblemCode::BadRequest);
     let answer = app.call(Method::PUT, path, &app.trainer, order);
     assert_eq!(code(answer.await).await, ProblemCode::Forbidden);
-    let own = app.call(Method::GET, "/trust", &app.alice, Body::empty());
-    let own: TrustInfo = parse(StatusCode::OK, own.await).await;
+    let own: TrustInfo = app.get_as(&app.alice, "/trust").await;
     assert_eq!((own.name.as_str(), own.audit_rate), ("alice", 1.0));
 }
 
@@ -196,12 +188,7 @@ async fn names_and_reasons_that_no_database_can_keep_are_refused() {
     };
     let nobody = order("/users/x%00/quarantine", "odd").await;
     assert_eq!(code(nobody).await, ProblemCode::NotFound);
-    let look = app.call(
-        Method::GET,
-        "/users/x%00/trust",
-        &app.operator,
-        Body::empty(),
-    );
+    let look = app.look(&app.operator, "/users/x%00/trust");
     assert_eq!(code(look.await).await, ProblemCode::NotFound);
     let zeros = format!("/chunks/{}/quarantine", "0".repeat(64));
     for path in ["/users/alice/quarantine", &zeros] {
@@ -212,13 +199,7 @@ async fn names_and_reasons_that_no_database_can_keep_are_refused() {
     }
     let done = order("/users/alice/quarantine", " Stockfish's moves ").await;
     assert_eq!(done.status(), StatusCode::NO_CONTENT);
-    let alice = app.call(
-        Method::GET,
-        "/users/alice/trust",
-        &app.operator,
-        Body::empty(),
-    );
-    let alice: TrustInfo = parse(StatusCode::OK, alice.await).await;
+    let alice: TrustInfo = app.get_as(&app.operator, "/users/alice/trust").await;
     assert_eq!(alice.quarantine.unwrap().reason, "Stockfish's moves");
 }
 

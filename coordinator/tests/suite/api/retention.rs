@@ -1,7 +1,5 @@
 //! What the ledger forgets: jobs of which nothing came, and workers of long ago.
 
-use axum::body::Body;
-use axum::http::{Method, StatusCode};
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_coordinator::background::retention::prune;
@@ -29,9 +27,8 @@ async fn jobs_of_which_nothing_came_are_forgotten_after_eight_days() {
     for _ in 0..300 {
         app.lease(&app.bob).await;
     }
-    let path = format!("/jobs/{}", app.lease(&app.bob).await.id);
-    let given_back = app.call(Method::DELETE, &path, &app.bob, Body::empty());
-    assert_eq!(given_back.await.status(), StatusCode::NO_CONTENT);
+    let given_back = app.lease(&app.bob).await;
+    app.give_back(&app.bob, &given_back).await;
     app.submit(1).await;
     let held = app.lease(&app.alice).await;
     assert_eq!(held.work.kind(), WorkKind::Match);

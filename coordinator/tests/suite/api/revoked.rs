@@ -106,7 +106,7 @@ async fn a_request_whose_body_comes_slowly_is_not_done_for_a_token_revoked_meanw
     };
     let (refused, ()) = tokio::join!(order, meanwhile);
     assert_eq!(code(refused).await, ProblemCode::Unauthorized);
-    let bob = app.call(Method::GET, "/trust", &app.bob, Body::empty());
+    let bob = app.look(&app.bob, "/trust");
     assert_eq!(bob.await.status(), StatusCode::OK, "bob is not blocked");
 }
 

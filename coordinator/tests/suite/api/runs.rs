@@ -1,6 +1,5 @@
 //! Runs: their parameters, and which one is meant where none is named.
 
-use axum::body::Body;
 use axum::http::Method;
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::ProblemCode;
@@ -38,7 +37,7 @@ async fn the_number_of_runs_decides_whether_one_must_be_named() {
     let app = TestApp::new().await;
     app.submit(0).await;
     app.create_run("second").await;
-    let answer = app.call(Method::GET, "/networks", "", Body::empty()).await;
+    let answer = app.look("", "/networks").await;
     assert_eq!(code(answer).await, ProblemCode::BadRequest);
     let best: NetworkInfo = app.get("/networks/best?run=main").await;
     assert_eq!(best.number, NetworkNumber(0));
@@ -127,7 +126,7 @@ async fn games_of_a_run_that_is_over_are_refused_under_any_name() {
     app.accepted(&app.alice, &chunk(&second, &[selfplay(&second, 0, 2)]))
         .await;
     value(archive("true").await).await;
-    let deleted = app.call(Method::DELETE, "/runs/main", &app.operator, Body::empty());
+    let deleted = app.call(Method::DELETE, "/runs/main", &app.operator, "");
     assert_eq!(deleted.await.status(), 204);
     let renamed = Job {
         run: "deleted-1".parse().unwrap(),
@@ -149,10 +148,7 @@ async fn an_archived_run_is_in_no_list_and_readable_by_its_address() {
         app.call(Method::PATCH, "/runs/second", &app.operator, body)
             .await
     };
-    let delete = async |token: &str| {
-        app.call(Method::DELETE, "/runs/second", token, Body::empty())
-            .await
-    };
+    let delete = async |token: &str| app.call(Method::DELETE, "/runs/second", token, "").await;
     assert_eq!(
         code(delete(&app.operator).await).await,
         ProblemCode::Conflict
@@ -181,7 +177,7 @@ async fn an_archived_run_is_in_no_list_and_readable_by_its_address() {
         ProblemCode::Forbidden
     );
     assert_eq!(delete(&app.operator).await.status(), 204);
-    let gone = app.call(Method::GET, "/runs/second", "", Body::empty());
+    let gone = app.look("", "/runs/second");
     assert_eq!(code(gone.await).await, ProblemCode::NotFound);
     assert_eq!(names("/runs?archived=true").await, ["main"]);
 }

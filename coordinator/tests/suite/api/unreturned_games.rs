@@ -1,10 +1,8 @@
 //! Training games that were given out and never came.
 
-use axum::http::StatusCode;
 use rookery_common::protocol::jobs::Job;
-use rookery_common::protocol::trust::{ContributorTrust, TrustLevel};
+use rookery_common::protocol::trust::TrustLevel;
 
-use crate::support::app::parse;
 use crate::support::audit_scenario::{AuditScenario, GAMES};
 use crate::support::games::{chunk, selfplay};
 
@@ -14,8 +12,7 @@ async fn operators_see_what_never_came_and_who_closes_the_lid_loses_nothing() {
     let app = &scenario.app;
     let games = u64::from(GAMES);
     let given = async |name: &str| {
-        let people = scenario.people(&app.operator).await;
-        let people: Vec<ContributorTrust> = parse(StatusCode::OK, people).await;
+        let people = scenario.people().await;
         let person = people.into_iter().find(|person| person.trust.name == name);
         let person = person.unwrap();
         (person.training_games, person.missing_games)
@@ -29,7 +26,7 @@ async fn operators_see_what_never_came_and_who_closes_the_lid_loses_nothing() {
     let some = app.lease(&app.alice).await;
     app.accepted(&app.alice, &played(&some, GAMES / 2, 0)).await;
     assert_eq!(given("alice").await, (games / 2, 0), "she may be at it");
-    scenario.gives_back(&app.alice, &some).await;
+    app.give_back(&app.alice, &some).await;
     assert_eq!(given("alice").await, (games / 2, games / 2));
 
     let whole = app.lease(&app.bob).await;
@@ -45,8 +42,7 @@ async fn operators_see_what_never_came_and_who_closes_the_lid_loses_nothing() {
     // A lease does not hide games for ever.
     let kept = app.lease(&app.bob).await;
     app.clock.advance_seconds(24 * 3600);
-    let beaten = scenario.beats(&app.bob, &kept).await;
-    assert_eq!(beaten.status(), StatusCode::OK);
+    app.keep(&app.bob, &kept).await;
     assert_eq!(given("bob").await, (2 * games, 0));
     app.clock.advance_seconds(1);
     assert_eq!(given("bob").await, (2 * games, games));

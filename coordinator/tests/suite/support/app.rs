@@ -9,7 +9,7 @@ use axum::response::Response;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::{RunParams, SchedulingParams, SelfPlayParams, Temperature};
-use rookery_common::protocol::jobs::{ChunkReceipt, Job};
+use rookery_common::protocol::jobs::{ChunkReceipt, HeartbeatReply, Job};
 use rookery_common::protocol::networks::NetworkReceipt;
 use rookery_common::protocol::people::{OperatorLogPage, Scope};
 use rookery_common::protocol::runs::RunInfo;
@@ -178,6 +178,16 @@ impl TestApp {
         parse(StatusCode::OK, self.send(request).await).await
     }
 
+    /// Asks for something with a token, or with none.
+    pub(crate) async fn look(&self, token: &str, path: &str) -> Response {
+        self.call(Method::GET, path, token, "").await
+    }
+
+    /// Asks for something that this token may see.
+    pub(crate) async fn get_as<T: DeserializeOwned>(&self, token: &str, path: &str) -> T {
+        parse(StatusCode::OK, self.look(token, path).await).await
+    }
+
     /// Asks for a page as a browser does.
     pub(crate) async fn open(&self, path: &str) -> Response {
         let request = Request::get(path)
@@ -230,6 +240,24 @@ impl TestApp {
         self.lease_with(token, &json!({"programs": true})).await
     }
 
+    /// Sends a heartbeat of a job.
+    pub(crate) async fn beat(&self, token: &str, job: &Job) -> Response {
+        let path = format!("/jobs/{}/heartbeat", job.id);
+        self.call(Method::POST, &path, token, "{}").await
+    }
+
+    /// Sends a heartbeat of a job that is still its sender's.
+    pub(crate) async fn keep(&self, token: &str, job: &Job) -> HeartbeatReply {
+        parse(StatusCode::OK, self.beat(token, job).await).await
+    }
+
+    /// Gives back a job that is its sender's.
+    pub(crate) async fn give_back(&self, token: &str, job: &Job) {
+        let path = format!("/jobs/{}", job.id);
+        let answer = self.call(Method::DELETE, &path, token, "").await;
+        assert_eq!(answer.status(), StatusCode::NO_CONTENT);
+    }
+
     /// Uploads a chunk.
     pub(crate) async fn upload(&self, token: &str, chunk: &[u8]) -> Response {
         let path = format!("/chunks/{}", ContentHash::of(chunk));
@@ -266,8 +294,7 @@ impl TestApp {
 
     /// What operators did, the newest first.
     pub(crate) async fn operator_log(&self) -> OperatorLogPage {
-        let answer = self.call(Method::GET, "/operator-log", &self.operator, Body::empty());
-        parse(StatusCode::OK, answer.await).await
+        self.get_as(&self.operator, "/operator-log").await
     }
 
     /// Checks that every sum of the ledger follows from its facts.

@@ -2,22 +2,19 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use axum::body::Body;
-use axum::http::{Method, StatusCode};
-use axum::response::Response;
 use rookery_common::chunk::GameRecord;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Job, WorkKind};
 use rookery_common::protocol::people::Scope;
 use rookery_common::protocol::runs::RunInfo;
-use rookery_common::protocol::trust::{HoldPage, HoldRow, TrustInfo};
+use rookery_common::protocol::trust::{ContributorTrust, HoldPage, HoldRow, TrustInfo};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::db::ACTIVE;
 use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting};
 use rookery_coordinator::trust::rate::PROBATION;
 
-use super::app::{TestApp, parse, user};
+use super::app::{TestApp, user};
 use super::by;
 use super::games::Found::Same;
 use super::games::{Found, audit, chunk, selfplay};
@@ -111,7 +108,7 @@ impl AuditScenario {
     pub(crate) async fn come(&self, tokens: &[&str]) {
         for token in tokens {
             let job = self.app.lease(token).await;
-            self.gives_back(token, &job).await;
+            self.app.give_back(token, &job).await;
         }
     }
 
@@ -188,17 +185,6 @@ impl AuditScenario {
         name
     }
 
-    pub(crate) async fn gives_back(&self, token: &str, job: &Job) {
-        let path = format!("/jobs/{}", job.id);
-        let answer = self.app.call(Method::DELETE, &path, token, Body::empty());
-        assert_eq!(answer.await.status(), StatusCode::NO_CONTENT);
-    }
-
-    pub(crate) async fn beats(&self, token: &str, job: &Job) -> Response {
-        let path = format!("/jobs/{}/heartbeat", job.id);
-        self.app.call(Method::POST, &path, token, "{}").await
-    }
-
     /// Someone gets an audit and answers it.
     pub(crate) async fn answer(&self, token: &str, games: &[GameRecord], found: Found) -> Job {
         let job = self.lease(token).await;
@@ -241,10 +227,7 @@ impl AuditScenario {
 
     async fn hold_rows(&self) -> Vec<HoldRow> {
         let token = &self.app.trainer;
-        let page = self
-            .app
-            .call(Method::GET, "/holds?run=main", token, Body::empty());
-        let page: HoldPage = parse(StatusCode::OK, page.await).await;
+        let page: HoldPage = self.app.get_as(token, "/holds?run=main").await;
         page.holds
     }
 
@@ -256,8 +239,8 @@ impl AuditScenario {
     }
 
     /// What operators are told of everybody.
-    pub(crate) async fn people(&self, token: &str) -> Response {
-        let path = "/trust/contributors";
-        self.app.call(Method::GET, path, token, Body::empty()).await
+    pub(crate) async fn people(&self) -> Vec<ContributorTrust> {
+        let operator = &self.app.operator;
+        self.app.get_as(operator, "/trust/contributors").await
     }
 }
