@@ -13,7 +13,7 @@ use crate::support::app::TestApp;
 use crate::support::audit_scenario::AuditScenario;
 use crate::support::database::TestDatabase;
 use crate::support::games::Found::Other;
-use crate::support::games::{chunk, selfplay};
+use crate::support::games::selfplay;
 use crate::support::s3::{S3, S3Fault};
 
 type Changes = broadcast::Receiver<rookery_coordinator::alerts::Alert>;
@@ -71,8 +71,7 @@ async fn an_open_run_without_games_is_an_alert_until_one_comes_in() {
     assert_eq!(look(1).await, [main(AlertState::Firing)]);
     assert_eq!(look(5).await, []);
     let job = app.lease(&app.alice).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    app.hand_in(&app.alice, &job, &[selfplay(&job, 0, 1)]).await;
     assert_eq!(look(0).await, [main(AlertState::Resolved)]);
     app.patch_run(&json!({"status": "paused"})).await;
     assert_eq!(

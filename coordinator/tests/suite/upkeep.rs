@@ -214,7 +214,7 @@ async fn held_chunks_and_audits_are_not_exported() {
     // Audits are drawn among those at work.
     app.lease(&app.bob).await;
     let games = [selfplay(&job, 0, 1)];
-    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    app.hand_in(&app.alice, &job, &games).await;
     plan_waiting(&app.app).await.unwrap();
     app.clock.advance_seconds(30);
     draw_waiting(&app.app).await.unwrap();

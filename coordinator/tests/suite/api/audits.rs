@@ -154,10 +154,7 @@ async fn an_audit_that_is_given_back_is_drawn_for_again() {
     let first = scenario.lease(bob).await;
     // Answered in part.
     let (_, again) = read(&audit(&first, &games, Same), &Caps::default()).unwrap();
-    scenario
-        .app
-        .accepted(bob, &chunk(&first, &again[..1]))
-        .await;
+    scenario.app.hand_in(bob, &first, &again[..1]).await;
     scenario.app.give_back(bob, &first).await;
     for token in [bob, carol] {
         let job = scenario.app.lease(token).await;

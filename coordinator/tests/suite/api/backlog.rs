@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::support::audit_scenario::{AuditScenario, GAMES, PATIENCE};
 use crate::support::games::Found::{Other, Same};
-use crate::support::games::{chunk, selfplay};
+use crate::support::games::selfplay;
 use crate::support::networks::network_file;
 
 /// More chunks than audits of one contributor are open at once.
@@ -144,8 +144,7 @@ async fn a_run_in_which_nobody_audits_holds_up_no_other() {
     for (run, chunks) in [("other", 20), ("main", 1)] {
         for salt in 1..=chunks {
             let job = lease_in(&scenario, run, alice).await;
-            let bytes = chunk(&job, &[selfplay(&job, 0, salt)]);
-            app.accepted(alice, &bytes).await;
+            app.hand_in(alice, &job, &[selfplay(&job, 0, salt)]).await;
         }
         plan_waiting(&app.app).await.unwrap();
     }

@@ -10,7 +10,7 @@ use rookery_common::protocol::people::Scope;
 use serde_json::json;
 
 use crate::support::app::{TestApp, code, parse, user};
-use crate::support::games::{chunk, pairs, selfplay};
+use crate::support::games::{pairs, selfplay};
 use crate::support::matches::gated;
 use crate::support::selfplay::started;
 
@@ -105,10 +105,10 @@ async fn a_board_leaves_with_the_last_game_of_its_job() {
     let [first, others @ ..] = &games[..] else {
         panic!("a job has games");
     };
-    app.accepted(&app.alice, &chunk(&job, std::slice::from_ref(first)))
+    app.hand_in(&app.alice, &job, std::slice::from_ref(first))
         .await;
     assert!(is_shown().await, "there are games left");
-    app.accepted(&app.alice, &chunk(&job, others)).await;
+    app.hand_in(&app.alice, &job, others).await;
     assert!(!is_shown().await);
     assert_eq!(kinds(&mut events), ["board", "board-ended"]);
     // A heartbeat that was on its way.

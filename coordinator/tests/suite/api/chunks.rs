@@ -80,7 +80,7 @@ async fn self_play_begins_in_the_book_where_the_job_says_so() {
             "{refusal:?}"
         );
     }
-    let receipt = app.accepted(&app.alice, &chunk(&job, &honest)).await;
+    let receipt = app.hand_in(&app.alice, &job, &honest).await;
     assert_eq!(receipt.games, 2);
 }
 
@@ -88,7 +88,7 @@ async fn self_play_begins_in_the_book_where_the_job_says_so() {
 async fn pages_follow_the_cursor() {
     let (app, job) = training().await;
     for index in 0..3 {
-        app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, index, index)]))
+        app.hand_in(&app.alice, &job, &[selfplay(&job, index, index)])
             .await;
     }
     let mut after = 0;
@@ -172,15 +172,14 @@ async fn bad_chunks_are_refused_with_their_codes_and_nothing_counts() {
     )
     .await;
     assert_eq!(games_counted(&app).await, 0);
-    app.accepted(&app.alice, &chunk(&job, &[good])).await;
+    app.hand_in(&app.alice, &job, &[good]).await;
     app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn a_game_counts_once_by_index_and_by_content() {
     let (app, job) = training().await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    app.hand_in(&app.alice, &job, &[selfplay(&job, 0, 1)]).await;
     let repeated = [selfplay(&job, 1, 2), selfplay(&job, 0, 3)];
     let problem = refusal(&app, &chunk(&job, &repeated)).await;
     assert_eq!(problem.chunk_error.as_deref(), Some("duplicate-index"));
@@ -238,11 +237,9 @@ async fn a_store_that_fails_acknowledges_nothing() {
 async fn late_selfplay_is_welcome_after_the_lease_and_after_giving_back() {
     let (app, job) = training().await;
     app.clock.advance_seconds(100_000);
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    app.hand_in(&app.alice, &job, &[selfplay(&job, 0, 1)]).await;
     app.give_back(&app.alice, &job).await;
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 1, 2)]))
-        .await;
+    app.hand_in(&app.alice, &job, &[selfplay(&job, 1, 2)]).await;
     let beat = app.beat(&app.alice, &job).await;
     assert_eq!(code(beat).await, ProblemCode::LeaseEnded);
     app.assert_consistent().await;
@@ -270,8 +267,7 @@ async fn a_paused_run_hands_out_nothing_and_tells_its_workers() {
         .parse::<u32>()
         .unwrap();
     assert!((1..=60).contains(&wait));
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    app.hand_in(&app.alice, &job, &[selfplay(&job, 0, 1)]).await;
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use rookery_coordinator::trust::plan::plan_waiting;
 use crate::support::audit_scenario::AuditScenario;
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::Win;
-use crate::support::games::{chunk, pair_games};
+use crate::support::games::pair_games;
 use crate::support::matches::{gated, statuses};
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn a_match_ends_once_its_last_pairs_count_again() {
     assert_eq!(app.order("/users/alice", true).await, 204);
     for job in &jobs {
         let games = pair_games(job, 0, [Win, Win]);
-        app.accepted(&app.alice, &chunk(job, &games)).await;
+        app.hand_in(&app.alice, job, &games).await;
     }
     assert_eq!(statuses(&app).await[1], NetworkStatus::Candidate);
     let mut events = app.app.events.subscribe();

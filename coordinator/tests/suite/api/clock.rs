@@ -8,7 +8,7 @@ use rookery_coordinator::clock::Clock as _;
 
 use crate::support::app::TestApp;
 use crate::support::games::Score::Win;
-use crate::support::games::{chunk, pair_games, pairs, selfplay};
+use crate::support::games::{pair_games, pairs, selfplay};
 use crate::support::matches::{gated, play};
 
 /// A clock that was wrong by so much, in seconds.
@@ -71,7 +71,7 @@ async fn a_lease_outlives_a_clock_that_is_set_back_and_forward() {
     let games: Vec<_> = (0..job.work.games())
         .map(|index| selfplay(&job, index, index))
         .collect();
-    let receipt = app.accepted(&app.alice, &chunk(&job, &games)).await;
+    let receipt = app.hand_in(&app.alice, &job, &games).await;
     assert_eq!(receipt.games, job.work.games());
     app.assert_consistent().await;
 }
@@ -88,7 +88,7 @@ async fn pairs_outlast_an_outage_of_the_coordinator() {
         assert!(!taken, "alice plays it");
     }
     let games = pair_games(&job, 0, [Win, Win]);
-    let receipt = app.accepted(&app.alice, &chunk(&job, &games)).await;
+    let receipt = app.hand_in(&app.alice, &job, &games).await;
     assert_eq!(receipt.games, 2);
     app.assert_consistent().await;
 }

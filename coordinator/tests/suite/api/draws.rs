@@ -17,7 +17,7 @@ use crate::support::app::parse;
 use crate::support::audit_scenario::{AuditScenario, PATIENCE};
 use crate::support::by;
 use crate::support::games::Found::{Other, Same};
-use crate::support::games::{audit, chunk, selfplay};
+use crate::support::games::{audit, selfplay};
 
 /// Takes a job from an address.
 async fn lease_from(scenario: &AuditScenario, token: &str, address: &str) -> Job {
@@ -48,9 +48,8 @@ async fn a_sibling_that_asks_first_and_often_gets_none_of_its_siblings_audits() 
         ] {
             lease_from(&scenario, token, address).await;
         }
-        let game = selfplay(&job, 0, 50_000 + round);
-        let bytes = chunk(&job, std::slice::from_ref(&game));
-        scenario.app.accepted(alice, &bytes).await;
+        let games = [selfplay(&job, 0, 50_000 + round)];
+        scenario.app.hand_in(alice, &job, &games).await;
         scenario.planned().await;
         scenario.app.clock.advance_seconds(PATIENCE);
         draw_waiting(&scenario.app.app).await.unwrap();
@@ -62,7 +61,7 @@ async fn a_sibling_that_asks_first_and_often_gets_none_of_its_siblings_audits() 
         for (token, address) in [(carol, "203.0.113.5"), (dave, "2001:db8::1")] {
             let job = lease_from(&scenario, token, address).await;
             if job.work.kind() == WorkKind::Audit {
-                let answer = audit(&job, std::slice::from_ref(&game), Same);
+                let answer = audit(&job, &games, Same);
                 scenario.app.accepted(token, &answer).await;
                 audits += 1;
             }

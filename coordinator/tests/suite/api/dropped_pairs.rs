@@ -13,7 +13,7 @@ use rookery_coordinator::db::HeadToHead;
 
 use crate::support::app::{TestApp, params, run, user};
 use crate::support::games::Score::{Draw, Loss, Win};
-use crate::support::games::{PairPlan, chunk, pair_games, pairs};
+use crate::support::games::{PairPlan, pair_games, pairs};
 use crate::support::matches::gated;
 
 /// Seconds after which the pairs of a lease that nobody extends go to others.
@@ -42,7 +42,7 @@ async fn send_two(app: &TestApp, token: &str, job: &Job, plan: PairPlan) {
     let games: Vec<_> = (0..2)
         .flat_map(|place| pair_games(job, place, plan))
         .collect();
-    app.accepted(token, &chunk(job, &games)).await;
+    app.hand_in(token, job, &games).await;
 }
 
 #[tokio::test]
@@ -142,21 +142,15 @@ async fn a_match_that_has_ended_waits_for_nothing() {
             .await
             .contains("0 of 2 pairs in, 2 being played.")
     );
-    app.accepted(
-        &app.alice,
-        &chunk(&first, &pair_games(&first, 0, [Win, Draw])),
-    )
-    .await;
+    app.hand_in(&app.alice, &first, &pair_games(&first, 0, [Win, Draw]))
+        .await;
     assert!(
         app.page("/matches/1")
             .await
             .contains("1 of 2 pairs in, 1 being played.")
     );
-    app.accepted(
-        &app.bob,
-        &chunk(&second, &pair_games(&second, 0, [Draw, Draw])),
-    )
-    .await;
+    app.hand_in(&app.bob, &second, &pair_games(&second, 0, [Draw, Draw]))
+        .await;
     let ended: MatchInfo = app.get("/matches/1").await;
     assert_eq!((ended.status, ended.pairs_out), (MatchStatus::Promoted, 0));
     assert!(!app.page("/matches/1").await.contains("being played"));
@@ -174,7 +168,7 @@ async fn a_gate_does_not_wait_for_pairs_that_cannot_turn_it() {
         let games: Vec<_> = (0..pairs(&job).len())
             .flat_map(|place| pair_games(&job, place, [Win, Win]))
             .collect();
-        app.accepted(&app.bob, &chunk(&job, &games)).await;
+        app.hand_in(&app.bob, &job, &games).await;
         if status().await == MatchStatus::Promoted {
             break;
         }
@@ -191,7 +185,7 @@ async fn a_pair_is_played_again_from_the_same_opening_with_the_same_seeds() {
     let app = in_fours().await;
     let lost = app.lease(&app.alice).await;
     let games = pair_games(&lost, 1, [Win, Loss]);
-    app.accepted(&app.alice, &chunk(&lost, &games)).await;
+    app.hand_in(&app.alice, &lost, &games).await;
     app.clock.advance_seconds(OVER);
     let again = [app.lease(&app.bob).await, app.lease(&app.bob).await];
     let numbers = again
@@ -292,12 +286,12 @@ async fn single_games_of_a_pair_do_not_count_for_ratings() {
     };
     let half = app.lease(&app.alice).await;
     let won = pair_games(&half, 0, [Win, Loss])[0].clone();
-    app.accepted(&app.alice, &chunk(&half, &[won])).await;
+    app.hand_in(&app.alice, &half, &[won]).await;
     assert_eq!(rated().await, []);
     app.clock.advance_seconds(OVER);
     let again = app.lease(&app.bob).await;
     let games = pair_games(&again, 0, [Win, Loss]);
-    app.accepted(&app.bob, &chunk(&again, &games)).await;
+    app.hand_in(&app.bob, &again, &games).await;
     let both = HeadToHead {
         a: NetworkNumber(0),
         b: NetworkNumber(1),

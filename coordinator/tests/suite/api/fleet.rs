@@ -9,7 +9,7 @@ use rookery_coordinator::clock::Clock as _;
 use serde_json::json;
 
 use crate::support::app::{TestApp, parse};
-use crate::support::games::{chunk, selfplay};
+use crate::support::games::selfplay;
 
 /// Workers that are told of a network in two seconds and a half.
 const WORKERS: u32 = 120;
@@ -34,8 +34,7 @@ async fn games_of_the_previous_network_count_while_a_new_one_rolls_out() {
     app.submit(1).await;
     let job = leases(&app, 0).await;
     assert_eq!(job.networks[0].number, NetworkNumber(0));
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 0, 1)]))
-        .await;
+    app.hand_in(&app.alice, &job, &[selfplay(&job, 0, 1)]).await;
     let path = "/chunks?run=main&after=0";
     let page: ChunkPage = app.get_as(&app.trainer, path).await;
     assert_eq!((page.chunks.len(), page.chunks[0].held), (1, false));

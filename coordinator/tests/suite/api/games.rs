@@ -8,7 +8,7 @@ use rookery_common::protocol::networks::NetworkInfo;
 
 use crate::support::app::{TestApp, body, code};
 use crate::support::games::Score::{Draw, Loss, Win};
-use crate::support::games::{chunk, pair_games, selfplay};
+use crate::support::games::{pair_games, selfplay};
 use crate::support::matches::{contested, gated, play};
 use crate::support::selfplay::selfplays;
 
@@ -114,7 +114,7 @@ async fn all_games_of_a_match_are_one_file() {
     play(&app, &app.alice, [Win, Loss]).await;
     let job = app.lease(&app.bob).await;
     let half = &pair_games(&job, 0, [Win, Draw])[..1];
-    app.accepted(&app.bob, &chunk(&job, half)).await;
+    app.hand_in(&app.bob, &job, half).await;
     let pgn = String::from_utf8(body(fetch(1).await).await).unwrap();
     let list: Vec<GameInfo> = app.get("/games?kind=match").await;
     assert_eq!(list.len(), 3);
@@ -179,11 +179,10 @@ async fn contributors_find_their_own_games() {
     app.submit(0).await;
     let job = app.lease(&app.alice).await;
     let games = [selfplay(&job, 0, 1), selfplay(&job, 1, 2)];
-    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    app.hand_in(&app.alice, &job, &games).await;
     selfplays(&app, &app.bob, &[3]).await;
     // The job's second chunk.
-    app.accepted(&app.alice, &chunk(&job, &[selfplay(&job, 2, 4)]))
-        .await;
+    app.hand_in(&app.alice, &job, &[selfplay(&job, 2, 4)]).await;
     let list = async |query: &str| -> Vec<GameInfo> { app.get(&format!("/games?{query}")).await };
     let all = list("").await;
     assert_eq!(all.len(), 4);

@@ -14,7 +14,7 @@ use crate::support::app::user;
 use crate::support::audit_scenario::{AuditScenario, PATIENCE};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::Win;
-use crate::support::games::{chunk, pair_games, selfplay};
+use crate::support::games::{pair_games, selfplay};
 use crate::support::matches::statuses;
 
 /// Seconds after which a chunk keeps a gate open no longer.
@@ -27,7 +27,7 @@ async fn wins(scenario: &AuditScenario, token: &str) -> Vec<GameRecord> {
         let job = scenario.app.lease(token).await;
         assert_eq!(job.work.kind(), WorkKind::Match);
         let games = pair_games(&job, 0, [Win, Win]);
-        scenario.app.accepted(token, &chunk(&job, &games)).await;
+        scenario.app.hand_in(token, &job, &games).await;
         played.extend(games);
     }
     scenario.planned().await;
@@ -150,8 +150,8 @@ async fn floods(scenario: &AuditScenario, token: &str, first: u32, chunks: u32) 
     for salt in first..first + chunks {
         let job = scenario.app.lease(token).await;
         assert_eq!(job.work.kind(), WorkKind::SelfPlay);
-        let bytes = chunk(&job, &[selfplay(&job, 0, salt)]);
-        scenario.app.accepted(token, &bytes).await;
+        let games = [selfplay(&job, 0, salt)];
+        scenario.app.hand_in(token, &job, &games).await;
     }
 }
 

@@ -8,7 +8,7 @@ use crate::support::app::{TestApp, run};
 use crate::support::audit_scenario::{AuditScenario, PATIENCE};
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::Score::{Draw, Loss, Win};
-use crate::support::games::{chunk, pair_games};
+use crate::support::games::pair_games;
 use crate::support::matches::{contested, gated, play, statuses};
 
 /// Changes the ledger, one statement after the other; the check must name what each leads to.
@@ -221,7 +221,7 @@ async fn what_a_run_lives_through_leaves_every_sum_as_its_facts_are() {
     reject(&app, 4).await;
     let half = app.lease(&app.alice).await;
     let games = pair_games(&half, 0, [Win, Loss]);
-    app.accepted(&app.alice, &chunk(&half, &games[..1])).await;
+    app.hand_in(&app.alice, &half, &games[..1]).await;
     use NetworkStatus::{Candidate, Initial, Promoted, Rejected};
     let lived = [Initial, Promoted, Rejected, Candidate, Rejected];
     assert_eq!(statuses(&app).await, lived);

@@ -103,7 +103,7 @@ async fn a_lost_workers_pair_goes_to_another_after_the_grace() {
     let app = gated().await;
     let lost = app.lease(&app.alice).await;
     let half = [pair_games(&lost, 0, [Win, Win])[0].clone()];
-    app.accepted(&app.alice, &chunk(&lost, &half)).await;
+    app.hand_in(&app.alice, &lost, &half).await;
     app.lease(&app.bob).await;
     let carol = user(&app.app, "carol", &[Scope::Contribute]).await;
     app.clock.advance_seconds(120);
@@ -122,7 +122,7 @@ async fn a_lost_workers_pair_goes_to_another_after_the_grace() {
     let answer = app.beat(&app.alice, &lost).await;
     assert_eq!(code(answer).await, ProblemCode::LeaseEnded);
     // The pair counts as the second worker played it, whole.
-    app.accepted(&carol, &chunk(&again, &pair_games(&again, 0, [Loss, Loss])))
+    app.hand_in(&carol, &again, &pair_games(&again, 0, [Loss, Loss]))
         .await;
     let tally = app.get::<MatchInfo>("/matches/1").await.tally;
     assert_eq!(
@@ -192,7 +192,7 @@ async fn games_of_a_decided_match_count_neither_for_its_tally_nor_for_ratings() 
     );
     let reply = app.keep(&app.alice, &slow).await;
     assert_eq!(reply.instruction, Instruction::Abandon);
-    app.accepted(&app.alice, &chunk(&slow, &pair_games(&slow, 0, [Win, Win])))
+    app.hand_in(&app.alice, &slow, &pair_games(&slow, 0, [Win, Win]))
         .await;
     let after: MatchInfo = app.get("/matches/1").await;
     assert_eq!(after.tally, decided.tally);

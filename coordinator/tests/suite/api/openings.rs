@@ -5,7 +5,7 @@ use rookery_common::protocol::matches::GameInfo;
 use rookery_coordinator::background::openings::name_openings;
 
 use crate::support::app::{TestApp, body, code};
-use crate::support::games::{chunk, selfplay, selfplay_of};
+use crate::support::games::{selfplay, selfplay_of};
 
 /// Games: two knights' dances of alice, a fool's mate of bob.
 async fn played() -> TestApp {
@@ -13,10 +13,10 @@ async fn played() -> TestApp {
     app.submit(0).await;
     let job = app.lease(&app.alice).await;
     let games = [selfplay(&job, 0, 1), selfplay(&job, 1, 2)];
-    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    app.hand_in(&app.alice, &job, &games).await;
     let job = app.lease(&app.bob).await;
     let games = [selfplay_of(&job, 0, &["f2f3", "e7e5", "g2g4", "d8h4"])];
-    app.accepted(&app.bob, &chunk(&job, &games)).await;
+    app.hand_in(&app.bob, &job, &games).await;
     app
 }
 

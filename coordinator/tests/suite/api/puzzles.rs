@@ -10,7 +10,7 @@ use rookery_coordinator::db::PuzzleSetDraft;
 
 use crate::support::app::{TestApp, run};
 use crate::support::by;
-use crate::support::games::{chunk, puzzle, puzzle_game};
+use crate::support::games::{puzzle, puzzle_game};
 
 #[tokio::test]
 async fn puzzle_scores_are_drawn_over_numbers_positions_or_time_and_in_parts() {
@@ -28,7 +28,7 @@ async fn puzzle_scores_are_drawn_over_numbers_positions_or_time_and_in_parts() {
         let games: Vec<_> = (0..job.work.games())
             .map(|index| puzzle_game(&job, index, true))
             .collect();
-        app.accepted(&app.alice, &chunk(&job, &games)).await;
+        app.hand_in(&app.alice, &job, &games).await;
         tried += job.work.games();
     }
     let path = "/runs/main/puzzles";
@@ -95,7 +95,7 @@ async fn puzzles_are_posed_and_scored_by_theme_and_rating() {
     let job = app.lease(&app.alice).await;
     assert_eq!((job.work.kind(), job.work.games()), (WorkKind::Puzzles, 2));
     let games = [puzzle_game(&job, 0, true), puzzle_game(&job, 1, false)];
-    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    app.hand_in(&app.alice, &job, &games).await;
     let score: PuzzleScore = app.get("/networks/best/puzzles").await;
     assert_eq!((score.tried, score.solved), (2, 1));
     app.submit(1).await;

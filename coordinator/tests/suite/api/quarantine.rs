@@ -107,7 +107,7 @@ async fn held_match_games_leave_the_tally_and_their_pairs_are_played_again() {
     let games = pair_games(&job, 0, [Win, Loss]);
     scenario
         .app
-        .accepted(&scenario.app.alice, &chunk(&job, &games))
+        .hand_in(&scenario.app.alice, &job, &games)
         .await;
     let tally = async || {
         scenario
@@ -136,7 +136,7 @@ async fn held_match_games_leave_the_tally_and_their_pairs_are_played_again() {
             scenario.lease(token).await
         };
         let games = pair_games(&job, 0, [Win, Win]);
-        scenario.app.accepted(token, &chunk(&job, &games)).await;
+        scenario.app.hand_in(token, &job, &games).await;
     }
     assert_eq!(tally().await.status, MatchStatus::Promoted);
     scenario.app.assert_consistent().await;
@@ -149,12 +149,12 @@ async fn a_pair_whose_last_game_comes_after_all_is_cleared_counts() {
     let (app, alice) = (&scenario.app, &scenario.app.alice);
     let job = app.lease(alice).await;
     let [first, last] = pair_games(&job, 0, [Win, Win]);
-    app.accepted(alice, &chunk(&job, &[first])).await;
+    app.hand_in(alice, &job, &[first]).await;
     for quarantined in [true, false] {
         assert_eq!(app.order("/users/alice", quarantined).await, 204);
         app.assert_consistent().await;
     }
-    app.accepted(alice, &chunk(&job, &[last])).await;
+    app.hand_in(alice, &job, &[last]).await;
     let tally = app.get::<Vec<MatchInfo>>("/matches").await.remove(0).tally;
     assert_eq!((tally.wins, tally.losses), (2, 0));
     app.assert_consistent().await;
@@ -211,7 +211,7 @@ async fn no_ratings_are_fitted_of_a_run_that_is_deleted() {
     let job = app.lease(alice).await;
     assert_eq!(job.work.kind(), WorkKind::Match);
     let games = pair_games(&job, 0, [Win, Loss]);
-    app.accepted(alice, &chunk(&job, &games)).await;
+    app.hand_in(alice, &job, &games).await;
     for (method, body) in [
         (Method::PATCH, r#"{"archived": true}"#),
         (Method::DELETE, ""),

@@ -350,7 +350,7 @@ async fn matches_against_programs_and_their_audits_are_for_workers_that_play_the
     let job = app.lease_with_programs(&app.alice).await;
     assert_eq!(job.work.kind(), WorkKind::Match);
     assert_eq!(job.networks[0].hash, receipt.hash);
-    app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Loss, Draw])))
+    app.hand_in(&app.alice, &job, &pair_games(&job, 0, [Loss, Draw]))
         .await;
     while app.get::<Vec<RatingRow>>("/ratings").await.len() < 2 {
         tokio::task::yield_now().await;
@@ -381,7 +381,7 @@ async fn programs_play_the_runs_networks_and_not_each_other() {
         assert_eq!(opponent, NetworkNumber(0), "match {opened}: {newest:?}");
         met.insert(newest.candidate);
         let job = app.lease_with_programs(&app.alice).await;
-        app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Win, Loss])))
+        app.hand_in(&app.alice, &job, &pair_games(&job, 0, [Win, Loss]))
             .await;
     }
     assert_eq!(met, BTreeSet::from([1, 2].map(NetworkNumber)));
@@ -427,7 +427,7 @@ async fn a_new_run_has_programs_as_anchors_which_play_a_share_of_its_rating_matc
         let newest = matches(&app, opened).await.swap_remove(0);
         with.push(is_program(newest.candidate) || is_program(newest.opponent));
         let job = app.lease_with_programs(&app.alice).await;
-        app.accepted(&app.alice, &chunk(&job, &pair_games(&job, 0, [Win, Loss])))
+        app.hand_in(&app.alice, &job, &pair_games(&job, 0, [Win, Loss]))
             .await;
     }
     assert_eq!(with.iter().filter(|with| **with).count(), 3, "{with:?}");

@@ -12,7 +12,7 @@ use rookery_coordinator::db::CANDIDATES;
 
 use crate::support::app::{TestApp, code, parse, problem};
 use crate::support::games::Score::{Loss, Win};
-use crate::support::games::{chunk, pair_games};
+use crate::support::games::pair_games;
 use crate::support::matches::{gated, play};
 use crate::support::networks::network_file;
 
@@ -28,7 +28,7 @@ async fn a_candidate_that_nobody_can_compute_is_rejected_by_an_operator() {
     app.submit(3).await;
     let half = app.lease(&app.alice).await;
     let games = pair_games(&half, 0, [Win, Loss]);
-    app.accepted(&app.alice, &chunk(&half, &games[..1])).await;
+    app.hand_in(&app.alice, &half, &games[..1]).await;
     play(&app, &app.bob, [Win, Loss]).await;
     let mut events = app.app.events.subscribe();
     // One that waits has no match to close.
@@ -57,7 +57,7 @@ async fn a_candidate_that_nobody_can_compute_is_rejected_by_an_operator() {
         (MatchStatus::Open, NetworkNumber(3), NetworkNumber(0))
     );
     // What comes later counts for nothing.
-    app.accepted(&app.alice, &chunk(&half, &games[1..])).await;
+    app.hand_in(&app.alice, &half, &games[1..]).await;
     assert_eq!(app.get::<MatchInfo>("/matches/1").await.tally, closed.tally);
     let log = app.operator_log().await;
     let entry = &log.entries[0];

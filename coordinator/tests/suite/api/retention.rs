@@ -43,8 +43,8 @@ async fn jobs_of_which_nothing_came_are_forgotten_after_eight_days() {
     let late = chunk(&lost, &[selfplay(&lost, 0, 2)]);
     let late = app.upload(&app.bob, &late).await;
     assert_eq!(code(late).await, ProblemCode::NotFound);
-    let second = chunk(&played, &[selfplay(&played, 1, 3)]);
-    app.accepted(&app.alice, &second).await;
+    app.hand_in(&app.alice, &played, &[selfplay(&played, 1, 3)])
+        .await;
     assert!(app.accepted(&app.alice, &first).await.duplicate);
     // The pair that nobody has played waits for somebody.
     let again = app.lease(&app.bob).await;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::support::app::{TestApp, parse, run};
 use crate::support::games::Score::{Loss, Win};
-use crate::support::games::{chunk, pair_games, pairs};
+use crate::support::games::{pair_games, pairs};
 use crate::support::matches::{play, statuses};
 
 /// A run without gates whose second network is best and plays so many pairs against the first.
@@ -40,7 +40,7 @@ async fn second_loses(rollback: Option<f64>) -> TestApp {
             let games: Vec<_> = (0..pairs(&job).len())
                 .flat_map(|place| pair_games(&job, place, [Loss, Loss]))
                 .collect();
-            app.accepted(&app.alice, &chunk(&job, &games)).await;
+            app.hand_in(&app.alice, &job, &games).await;
         }
     }
     if rollback.is_some() {

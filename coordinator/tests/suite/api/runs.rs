@@ -107,7 +107,7 @@ async fn games_of_a_run_that_is_over_are_refused_under_any_name() {
     let app = TestApp::new().await;
     app.submit(0).await;
     let [first, second] = [app.lease(&app.alice).await, app.lease(&app.alice).await];
-    app.accepted(&app.alice, &chunk(&first, &[selfplay(&first, 0, 1)]))
+    app.hand_in(&app.alice, &first, &[selfplay(&first, 0, 1)])
         .await;
     let archive = |archived: &str| {
         let body = format!(r#"{{"archived": {archived}}}"#);
@@ -120,10 +120,10 @@ async fn games_of_a_run_that_is_over_are_refused_under_any_name() {
         ProblemCode::LeaseEnded
     );
     // What was acknowledged still is.
-    app.accepted(&app.alice, &chunk(&first, &[selfplay(&first, 0, 1)]))
+    app.hand_in(&app.alice, &first, &[selfplay(&first, 0, 1)])
         .await;
     value(archive("false").await).await;
-    app.accepted(&app.alice, &chunk(&second, &[selfplay(&second, 0, 2)]))
+    app.hand_in(&app.alice, &second, &[selfplay(&second, 0, 2)])
         .await;
     value(archive("true").await).await;
     let deleted = app.call(Method::DELETE, "/runs/main", &app.operator, "");

@@ -6,6 +6,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode, header};
 use axum::response::Response;
+use rookery_common::chunk::GameRecord;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::openings::OpeningBook;
 use rookery_common::params::{RunParams, SchedulingParams, SelfPlayParams, Temperature};
@@ -29,7 +30,7 @@ use tower::ServiceExt as _;
 
 use super::database::TestDatabase;
 use super::files::Files;
-use super::games::EITHER_MATES;
+use super::games::{EITHER_MATES, chunk};
 use super::networks::network_file;
 use super::{by, noon};
 
@@ -267,6 +268,16 @@ impl TestApp {
     /// Uploads a chunk that must be accepted.
     pub(crate) async fn accepted(&self, token: &str, chunk: &[u8]) -> ChunkReceipt {
         parse(StatusCode::OK, self.upload(token, chunk).await).await
+    }
+
+    /// Hands in games of a job, which must be accepted.
+    pub(crate) async fn hand_in(
+        &self,
+        token: &str,
+        job: &Job,
+        games: &[GameRecord],
+    ) -> ChunkReceipt {
+        self.accepted(token, &chunk(job, games)).await
     }
 
     /// Submits the network of this number, which must be new.

@@ -5,7 +5,7 @@ use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
 
 use super::app::TestApp;
 use super::games::Score::{Draw, Win};
-use super::games::{PairPlan, chunk, pair_games};
+use super::games::{PairPlan, pair_games};
 use super::selfplay::started;
 
 /// A run with a best network, a candidate in its gate match, and one that waits.
@@ -29,8 +29,7 @@ pub(crate) async fn contested() -> TestApp {
 pub(crate) async fn play(app: &TestApp, token: &str, plan: PairPlan) -> Job {
     let job = app.lease(token).await;
     assert_eq!(job.work.kind(), WorkKind::Match);
-    app.accepted(token, &chunk(&job, &pair_games(&job, 0, plan)))
-        .await;
+    app.hand_in(token, &job, &pair_games(&job, 0, plan)).await;
     job
 }
 

@@ -5,7 +5,7 @@ use rookery_common::protocol::people::Scope;
 
 use super::{assert_pages_say, listed};
 use crate::support::app::{TestApp, user};
-use crate::support::games::{chunk, selfplay_of};
+use crate::support::games::selfplay_of;
 use crate::support::selfplay::{selfplays, started};
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn contributors_are_sorted_from_the_heads_of_their_columns() {
     let games: Vec<_> = games
         .map(|(index, moves)| selfplay_of(&job, index, moves))
         .collect();
-    app.accepted(&app.alice, &chunk(&job, &games)).await;
+    app.hand_in(&app.alice, &job, &games).await;
     app.clock.advance_seconds(3600);
     selfplays(&app, &carol, &[3]).await;
     let path = "/runs/main/contributors";
