@@ -146,9 +146,8 @@ async fn one_report_of_a_far_step_hides_no_others() {
         let own = steps.iter().filter(|step| **step <= 10_000).count();
         assert!(steps[0] <= 200 && own >= steps.len() - 3, "{steps:?}");
     }
-    let page = app.page("/runs/main/training").await;
-    assert!(page.contains("up to step 10\u{202f}000"), "{page}");
-    assert!(page.contains("A few reports are not drawn"), "{page}");
+    let said = ["up to step 10\u{202f}000", "A few reports are not drawn"];
+    let page = app.says("/runs/main/training", &said).await;
     // Hardly a point would be left of the line if the far steps were on the axis.
     let line = page.split("class=\"line plain\" d=\"").nth(1).unwrap();
     let line = line.split('"').next().unwrap();

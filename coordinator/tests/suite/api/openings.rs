@@ -109,16 +109,10 @@ async fn the_page_of_games_asks_for_an_opening() {
     );
     let all = app.page("/runs/main/games?opening=+").await;
     assert!(all.contains("<a href=\"/games/1\">"), "{all}");
-    let unknown = app.page("/runs/main/games?opening=%3Cb%3E").await;
-    assert!(
-        unknown.contains("No opening is called “&#60;b&#62;”"),
-        "{unknown}"
-    );
-    let game = app.page("/games/3").await;
-    assert!(
-        game.contains("/runs/main/games?opening=Barnes%20Opening"),
-        "{game}"
-    );
+    let said = ["No opening is called “&#60;b&#62;”"];
+    app.says("/runs/main/games?opening=%3Cb%3E", &said).await;
+    app.says("/games/3", &["/runs/main/games?opening=Barnes%20Opening"])
+        .await;
 }
 
 #[tokio::test]

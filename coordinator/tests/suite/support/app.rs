@@ -202,6 +202,15 @@ impl TestApp {
         html(StatusCode::OK, self.open(path).await).await
     }
 
+    /// The text of a page, which has all of these.
+    pub(crate) async fn says(&self, path: &str, texts: &[&str]) -> String {
+        let page = self.page(path).await;
+        for text in texts {
+            assert!(page.contains(text), "{path}: {text}: {page}");
+        }
+        page
+    }
+
     /// Creates one more run of the tests' parameters.
     pub(crate) async fn create_run(&self, name: &str) {
         let draft = draft(name, params());

@@ -28,11 +28,8 @@ fn without_spans(page: &str) -> String {
 #[tokio::test]
 async fn the_page_of_trust_says_where_the_worker_keeps_its_token() {
     let app = TestApp::new().await;
-    let page = app.page("/trust").await;
-    assert!(
-        page.contains("~/.local/share/rookery/tokens.toml"),
-        "{page}"
-    );
+    app.says("/trust", &["~/.local/share/rookery/tokens.toml"])
+        .await;
 }
 
 #[tokio::test]
@@ -75,11 +72,9 @@ async fn a_list_of_resigned_games_says_that_the_run_plays_without_resignation() 
     let app = TestApp::new().await;
     app.submit(0).await;
     let path = "/runs/main/games?termination=resignation";
-    let page = app.page(path).await;
-    assert!(
-        page.contains("This run plays without resignation."),
-        "{page}"
-    );
+    let page = app
+        .says(path, &["This run plays without resignation."])
+        .await;
     assert!(!page.contains("Let a machine play"), "{page}");
     let other = app.page("/runs/main/games?termination=checkmate").await;
     assert!(!other.contains("without resignation"), "{other}");
@@ -142,8 +137,7 @@ async fn an_unknown_address_is_a_page_for_browsers_and_a_problem_for_programs() 
 #[tokio::test]
 async fn the_calls_of_the_api_are_a_page_to_which_every_page_leads() {
     let app = TestApp::new().await;
-    let home = app.page("/").await;
-    assert!(home.contains("<a href=\"/api\">API</a>"), "{home}");
+    app.says("/", &["<a href=\"/api\">API</a>"]).await;
     let document: serde_json::Value = app.get("/openapi.json").await;
     let paths = document["paths"].as_object().unwrap();
     let page = app.page("/api").await;
@@ -200,10 +194,7 @@ fn listed<'a>(page: &'a str, begin: &str) -> Vec<&'a str> {
 /// Checks that each page has its texts.
 async fn assert_pages_say(app: &TestApp, said: &[(&str, &[&str])]) {
     for (path, texts) in said {
-        let page = app.page(path).await;
-        for words in *texts {
-            assert!(page.contains(words), "{path}: {words}: {page}");
-        }
+        app.says(path, texts).await;
     }
 }
 
@@ -276,10 +267,8 @@ async fn addresses_that_people_guess_lead_on() {
 #[tokio::test]
 async fn the_list_of_runs_is_one_also_where_there_is_only_one() {
     let app = TestApp::new().await;
-    let home = app.page("/").await;
-    assert!(home.contains("<a href=\"/runs\">all runs</a>"), "{home}");
-    let list = app.page("/runs").await;
-    assert!(list.contains("<h1>Runs</h1>"), "{list}");
+    app.says("/", &["<a href=\"/runs\">all runs</a>"]).await;
+    let list = app.says("/runs", &["<h1>Runs</h1>"]).await;
     for link in ["/runs/main", "/runs/main/join"] {
         assert!(list.contains(&format!("href=\"{link}\"")), "{list}");
     }
@@ -291,11 +280,8 @@ async fn browsers_find_the_icon_where_they_look_by_themselves() {
     let found = app.open("/favicon.ico").await;
     assert_eq!(found.status(), StatusCode::PERMANENT_REDIRECT);
     let address = found.headers()[header::LOCATION].to_str().unwrap();
-    let home = app.page("/").await;
-    assert!(
-        home.contains(&format!("rel=\"icon\" href=\"{address}\"")),
-        "{home}"
-    );
+    app.says("/", &[&format!("rel=\"icon\" href=\"{address}\"")])
+        .await;
     let icon = app.open(address).await;
     assert_eq!(icon.headers()[header::CONTENT_TYPE], "image/svg+xml");
 }

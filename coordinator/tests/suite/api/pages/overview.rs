@@ -40,8 +40,7 @@ async fn a_run_that_has_ended_says_so_and_asks_nobody_to_join() {
         assert!(!page.contains(part), "{part}: {page}");
     }
     archive(&app, "second").await;
-    let page = app.page("/").await;
-    assert!(page.contains("No run takes games now."), "{page}");
+    let page = app.says("/", &["No run takes games now."]).await;
     assert!(!page.contains("No run yet"), "{page}");
 }
 
