@@ -16,7 +16,6 @@ use tokio::sync::broadcast;
 /// Changes that a slow listener may lie behind.
 const BACKLOG: usize = 1024;
 
-/// What an alert is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlertKind {

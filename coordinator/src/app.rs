@@ -40,15 +40,10 @@ const LISTS: usize = 4;
 #[derive(Clone)]
 pub struct App(Arc<Parts>);
 
-/// The parts.
 pub struct Parts {
-    /// The ledger.
     pub db: SharedDatabase,
-    /// The files.
     pub blobs: SharedBlobs,
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// What happens.
     pub events: EventBus,
     /// What the operator must act on.
     pub alerts: Alerts,
@@ -56,7 +51,6 @@ pub struct Parts {
     pub book: Arc<OpeningBook>,
     /// Endgame tables, if the operator has some: games that tables have ended are checked by them.
     pub tables: OnceLock<Box<dyn EndgameTables>>,
-    /// Who may register.
     pub registration: Registration,
     /// How much each client may have.
     pub limits: Arc<Limits>,
@@ -72,7 +66,6 @@ pub struct Parts {
     pub presentation: Presentation,
     /// Where the coordinator is reached, if the operator says so.
     pub site: Option<SiteUrl>,
-    /// Where metrics are served.
     pub metrics_address: MetricsAddress,
     /// Cancelled when the coordinator is about to stop: load balancers should send no
     /// more, but those that come are served.

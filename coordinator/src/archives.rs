@@ -32,10 +32,8 @@ const MANIFEST: &str = "manifest.json";
 /// Why a chunk could not be read or archived.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The ledger failed.
     #[error(transparent)]
     Database(#[from] DbError),
-    /// The store of blobs failed.
     #[error(transparent)]
     Blob(#[from] BlobError),
     /// A blob is not what its name says.

@@ -3,13 +3,10 @@
 use jiff::{Timestamp, ToSpan as _};
 use parking_lot::Mutex;
 
-/// Tells the time.
 pub trait Clock: Send + Sync + 'static {
-    /// The time now.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -24,7 +21,6 @@ impl Clock for SystemClock {
 pub struct ManualClock(Mutex<Timestamp>);
 
 impl ManualClock {
-    /// A clock that shows `now`.
     pub const fn new(now: Timestamp) -> Self {
         Self(Mutex::new(now))
     }

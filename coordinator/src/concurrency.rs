@@ -46,7 +46,6 @@ impl ConcurrencyLimit {
         answered.unwrap_or_else(|error| Err(DbError::Unavailable(error.to_string().into())))
     }
 
-    /// Free permits.
     pub fn free(&self) -> usize {
         self.0.available_permits()
     }

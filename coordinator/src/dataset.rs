@@ -90,7 +90,6 @@ pub struct PositionWriter<W: Write + Send> {
 }
 
 impl<W: Write + Send> PositionWriter<W> {
-    /// Begins a file.
     pub fn new(out: W) -> anyhow::Result<Self> {
         let schema: Arc<Type> = Arc::new(parse_message_type(SCHEMA)?);
         let properties = WriterProperties::builder()
@@ -119,7 +118,6 @@ impl<W: Write + Send> PositionWriter<W> {
         Ok(())
     }
 
-    /// Ends the file.
     pub fn finish(mut self) -> anyhow::Result<W> {
         if !self.rows.chunk.is_empty() {
             self.write_group()?;

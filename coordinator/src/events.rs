@@ -16,7 +16,6 @@ use tokio::sync::broadcast;
 /// Events that a slow listener may lie behind.
 const BACKLOG: usize = 1024;
 
-/// The bus.
 #[derive(Debug, Clone)]
 pub struct EventBus {
     all: broadcast::Sender<Event>,
@@ -33,7 +32,6 @@ impl Default for EventBus {
 }
 
 impl EventBus {
-    /// Tells everyone.
     pub fn publish(&self, event: Event) {
         // An error only means that there is no listener.
         let _ = self.own.send(event.clone());
@@ -57,7 +55,6 @@ impl EventBus {
         self.own.subscribe()
     }
 
-    /// Listens from now on.
     pub fn subscribe(&self) -> broadcast::Receiver<Event> {
         self.all.subscribe()
     }

@@ -45,7 +45,6 @@ pub enum IntakeError {
         /// The hash of the bytes.
         actual: ContentHash,
     },
-    /// Verification failed.
     #[error(transparent)]
     Chunk(#[from] ChunkError),
     /// It is larger than its number of positions allows.
@@ -59,7 +58,6 @@ pub enum IntakeError {
         /// The most that they may take.
         most: usize,
     },
-    /// The ledger refused.
     #[error(transparent)]
     Database(#[from] DbError),
     /// The chunk could not be stored.

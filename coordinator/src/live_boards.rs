@@ -42,7 +42,6 @@ struct State {
     look_ups: Vec<(String, Timestamp)>,
 }
 
-/// A board that is shown.
 #[derive(Debug)]
 struct Shown {
     board: LiveBoard,
@@ -61,7 +60,6 @@ impl Shown {
 }
 
 impl LiveBoards {
-    /// The boards of a run.
     pub fn of(&self, run: &RunName, now: Timestamp) -> Vec<LiveBoard> {
         let state = self.0.lock();
         let fresh = state

@@ -12,7 +12,6 @@ use futures_util::FutureExt as _;
 pub struct Panicked(String);
 
 impl Panicked {
-    /// What a panic says.
     pub fn of(panic: &(dyn Any + Send)) -> Self {
         let text = panic
             .downcast_ref::<String>()

@@ -5,7 +5,6 @@ use rookery_common::ids::{JobId, Seed};
 
 use crate::db::Chances;
 
-/// A random seed.
 pub fn seed() -> Result<Seed, getrandom::Error> {
     getrandom::u64().map(Seed)
 }

@@ -28,7 +28,6 @@ const FRESH: Duration = Duration::from_secs(3);
 /// Signatures that are remembered.
 const SIGNATURES: usize = 10_000;
 
-/// The folder of secret keys.
 #[derive(Debug, Clone, Default)]
 pub struct KeyFolder(Option<PathBuf>);
 

@@ -27,10 +27,8 @@ const ADVICE: &str = "check --storage and --database (or --data-dir). To give th
 /// Why a store is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageIdentityError {
-    /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] DbError),
-    /// The store failed.
     #[error(transparent)]
     Blob(#[from] BlobError),
     /// The ledger goes on in another database, and the store with it.
@@ -42,7 +40,6 @@ pub enum StorageIdentityError {
          ledger has {id}; {advice}", advice = ADVICE
     )]
     Other {
-        /// Whose it is.
         owner: LedgerId,
         /// Who wanted it.
         id: LedgerId,

@@ -17,7 +17,6 @@ use crate::db::{Action, Actor, Database};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     pub kind: BlobKind,
-    /// Blobs that the ledger needs.
     pub needed: usize,
     /// Blobs that nothing needs, however young.
     pub unnamed: Vec<BlobEntry>,
@@ -115,7 +114,6 @@ impl Found {
     }
 }
 
-/// How many blobs are missing.
 pub fn missing(all: &[Found]) -> usize {
     all.iter().map(|found| found.missing.len()).sum()
 }

@@ -83,7 +83,6 @@ pub fn upkeep() {
     }
 }
 
-/// What an operation does with the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LedgerUse {
     Read,
@@ -188,7 +187,6 @@ impl Dependency {
     }
 }
 
-/// An error with its causes.
 fn causes(error: &(dyn Error + 'static)) -> String {
     explain(std::iter::successors(Some(error), |&error| error.source()))
 }

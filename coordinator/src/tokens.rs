@@ -8,7 +8,6 @@ use subtle::ConstantTimeEq as _;
 /// How every token begins, so that secret scanners know it.
 pub const PREFIX: &str = "rk_";
 
-/// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
 /// A token as its user keeps it. It is never logged: `Debug` hides it.
@@ -55,10 +54,8 @@ impl Token {
     }
 }
 
-/// How every invitation begins.
 const INVITATION_PREFIX: &str = "ri_";
 
-/// Random bytes of an invitation.
 const INVITATION_BYTES: usize = 16;
 
 /// The code of an invitation: 128 random bits. The ledger knows only their SHA-256.

@@ -17,7 +17,6 @@ use crate::app::App;
 use crate::limits::address::ClientAddress;
 use crate::limits::bodies::BodyRoom;
 
-/// A body of bytes.
 #[derive(Debug)]
 pub struct Bytes(pub bytes::Bytes);
 

@@ -31,11 +31,9 @@ const CANDIDATE_WAIT: Duration = Duration::from_secs(5 * 60);
 #[derive(Debug)]
 pub struct ApiError(Box<Problem>, Option<Duration>);
 
-/// A handler's result.
 pub type ApiResult<T> = Result<T, ApiError>;
 
 impl ApiError {
-    /// A problem of this code.
     pub fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self(Box::new(Problem::new(code, detail)), None)
     }

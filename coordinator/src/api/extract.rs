@@ -20,7 +20,6 @@ use crate::db::{Principal, Standing};
 use crate::limits::address::ClientAddress;
 use crate::tokens::{Token, TokenHash};
 
-/// A JSON body.
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
@@ -58,7 +57,6 @@ impl FromRequestParts<App> for Client {
     }
 }
 
-/// Parts of the path.
 #[derive(Debug)]
 pub struct Path<T>(pub T);
 
@@ -132,7 +130,6 @@ pub struct CursorQuery {
 }
 
 impl CursorQuery {
-    /// The run's name.
     pub async fn run(&self, app: &App) -> ApiResult<RunName> {
         let run = self.run.clone();
         RunQuery { run }.resolve(app).await

@@ -20,7 +20,6 @@ use crate::limits::address::{ClientAddress, Peer};
 use crate::panics::Panicked;
 use crate::telemetry::Underway;
 
-/// The header that names a request.
 pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longest name of a request that is taken from a client.
 const ID_CHARS: usize = 64;
@@ -68,7 +67,6 @@ pub(super) async fn identify(State(app): State<App>, mut request: Request, next:
     request_id::within(id, next.run(request)).await
 }
 
-/// The log span of a request.
 pub(super) fn span(request: &Request) -> Span {
     let client = request.extensions().get::<ClientAddress>();
     // No query and no headers: they may hold secrets.

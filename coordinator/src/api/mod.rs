@@ -94,7 +94,6 @@ pub fn router(app: App) -> Router {
     with_layers(routes, app)
 }
 
-/// The OpenAPI document.
 pub fn document() -> OpenApi {
     document::complete(documented().into_openapi())
 }

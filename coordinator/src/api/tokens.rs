@@ -20,7 +20,6 @@ use crate::tokens::Token;
 
 /// Tokens that one user makes in a day: revoked ones stay in the ledger.
 const TOKENS_A_DAY: u64 = 200;
-/// A day.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 pub(super) fn router() -> OpenApiRouter<App> {

@@ -34,11 +34,9 @@ const PAUSE: Duration = Duration::from_secs(2);
 pub struct Webhooks {
     /// Of promotions and verdicts.
     pub events: Option<Webhook>,
-    /// Of alerts.
     pub alerts: Option<Webhook>,
 }
 
-/// Where to tell.
 #[derive(Debug, Clone)]
 pub struct Webhook {
     url: Url,

@@ -25,7 +25,6 @@ const UNFINISHED: &str = "unfinished";
 /// Bytes that are read at a time.
 const READ_BYTES: usize = 64 << 10;
 
-/// A folder of blobs.
 #[derive(Debug, Clone)]
 pub struct FolderStore {
     root: PathBuf,

@@ -23,7 +23,6 @@ use rookery_common::text::without_secrets;
 pub use folder::FolderStore;
 pub use object::ObjectBlobs;
 
-/// What a blob is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobKind {
     /// A network's file.
@@ -36,7 +35,6 @@ pub enum BlobKind {
 }
 
 impl BlobKind {
-    /// All kinds.
     pub const ALL: [Self; 4] = [Self::Network, Self::Chunk, Self::Export, Self::Archive];
 
     /// The first part of its name.
@@ -88,7 +86,6 @@ impl Downloads {
     }
 }
 
-/// How the store of blobs fails.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
     /// The store's address or settings cannot be used.
@@ -102,7 +99,6 @@ pub enum BlobError {
     Io {
         /// What was tried, on what.
         tried: String,
-        /// What the system said.
         source: std::io::Error,
     },
 }
@@ -111,7 +107,6 @@ pub enum BlobError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobEntry {
     pub hash: ContentHash,
-    /// Its size.
     pub bytes: u64,
     /// When it was last written.
     pub modified: Timestamp,
@@ -120,7 +115,6 @@ pub struct BlobEntry {
 /// A blob's bytes as they are read.
 pub type ByteStream = Pin<Box<dyn Stream<Item = std::io::Result<Bytes>> + Send>>;
 
-/// Where blobs are kept.
 #[async_trait]
 pub trait BlobStore: Send + Sync + 'static {
     /// Keeps a blob. When this returns, it survives a power cut. Bytes that are there already stay
@@ -156,7 +150,6 @@ pub trait BlobStore: Send + Sync + 'static {
     async fn ping(&self) -> Result<(), BlobError>;
 }
 
-/// A store of blobs that can be shared.
 pub type SharedBlobs = Arc<dyn BlobStore>;
 
 /// Opens the store at a location: a folder by its path or as `file://…`, or an object store by its

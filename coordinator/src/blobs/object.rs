@@ -35,7 +35,6 @@ const WRITE_EVERY: Duration = Duration::from_secs(10 * 60);
 /// What may be told to caches of a file that never changes.
 const CACHING: &str = "public, max-age=31536000, immutable";
 
-/// An object store of blobs.
 #[derive(Debug)]
 pub struct ObjectBlobs {
     store: Arc<dyn ObjectStore>,

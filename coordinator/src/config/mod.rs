@@ -28,12 +28,9 @@ const DEFAULT_FILE: &str = "coordinator.toml";
 /// Other sites whose pages may read the API from a browser.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Origins {
-    /// None.
     #[default]
     None,
-    /// All.
     Any,
-    /// These.
     These(Vec<HeaderValue>),
 }
 
@@ -72,7 +69,6 @@ pub struct DatasetConfig {
     pub schedule: Option<String>,
 }
 
-/// Where metrics are served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MetricsAddress {
     /// At a listener of their own, or not at all.
@@ -85,7 +81,6 @@ pub enum MetricsAddress {
 /// Who may come in, by what, and how much each may have.
 #[derive(Debug, Default)]
 pub struct AccessConfig {
-    /// Who may register.
     pub registration: Registration,
     /// How much each client may have.
     pub limits: Limits,
@@ -99,7 +94,6 @@ pub struct AccessConfig {
     pub datasets: DatasetConfig,
     /// Where the coordinator is reached, if the operator says so.
     pub site: Option<SiteUrl>,
-    /// Where metrics are served.
     pub metrics_address: MetricsAddress,
     /// Where the secret keys of runs lie.
     pub keys: KeyFolder,
@@ -144,7 +138,6 @@ pub enum DownloadPath {
 pub struct ConfigFile {
     /// Folder of the database and the files.
     pub data_dir: Option<PathBuf>,
-    /// The ledger's database.
     pub database: Option<String>,
     /// The folder or the object store of networks and chunks.
     #[serde(alias = "store")]
@@ -155,17 +148,12 @@ pub struct ConfigFile {
     pub public_url: Option<String>,
     /// How clients get files from an object store.
     pub downloads: Option<DownloadPath>,
-    /// What to log.
     pub log: Option<String>,
-    /// How to log.
     pub log_format: Option<LogFormat>,
-    /// Where to listen.
     pub listen: Option<String>,
-    /// Where metrics are served.
     pub metrics_listen: Option<String>,
     /// Where browsers and workers reach the coordinator.
     pub site_url: Option<String>,
-    /// Who may register.
     pub registration: Option<Registration>,
     /// Folders of Syzygy tables, by which games that tables have ended are checked.
     pub syzygy: Option<Vec<PathBuf>>,
@@ -185,7 +173,6 @@ pub struct ConfigFile {
     pub datasets_schedule: Option<String>,
     /// Where promotions and verdicts are told.
     pub webhook: Option<String>,
-    /// Where alerts are posted.
     pub alerts_webhook: Option<String>,
     /// What people read as the coordinator's name.
     pub title: Option<String>,
@@ -250,11 +237,8 @@ pub struct Settings {
     pub storage: String,
     /// Whether nobody said where: the storage is a folder in `data_dir`.
     pub default_storage: bool,
-    /// The folder of the coordinator's data.
     pub data_dir: PathBuf,
-    /// What to log.
     pub log: String,
-    /// How to log.
     pub log_format: LogFormat,
     /// The file's other entries.
     pub file: ConfigFile,

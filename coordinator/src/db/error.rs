@@ -12,7 +12,6 @@ pub enum DbError {
     /// What was asked for does not exist; the text names it.
     #[error("there is no {0}")]
     NotFound(String),
-    /// The name is taken.
     #[error("the name {0:?} is taken")]
     NameTaken(String),
     /// The name looks like another user's.
@@ -165,5 +164,4 @@ impl GameRefusal {
     }
 }
 
-/// The result of an operation.
 pub type Result<T> = std::result::Result<T, DbError>;

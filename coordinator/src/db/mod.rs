@@ -38,10 +38,8 @@ pub use sql::announcements::ReplicaEvents;
 pub use types::*;
 pub use use_cases::copy;
 
-/// A database that can be shared.
 pub type SharedDatabase = Arc<Database>;
 
-/// A network that is in the ledger.
 #[derive(Debug, Clone)]
 pub struct NetworkSubmitted {
     pub receipt: NetworkReceipt,

@@ -18,7 +18,6 @@ const FRESH: Duration = Duration::from_secs(2);
 /// Answers that are remembered at most.
 const MOST: usize = 1 << 16;
 
-/// The memory.
 #[derive(Debug, Default)]
 pub(crate) struct Principals(Mutex<Cache>);
 

@@ -27,7 +27,6 @@ const LONGEST_MS: u64 = 5 * 60 * 1000;
 #[derive(Debug, Clone, Copy)]
 pub struct RolloutTarget<'a> {
     pub user: UserId,
-    /// The name of its worker.
     pub worker: &'a str,
     /// Workers that were heard lately, its own among them.
     pub fleet: u64,

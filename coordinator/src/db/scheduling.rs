@@ -236,7 +236,6 @@ pub enum Company {
 /// Points that a rating band of puzzles is wide.
 pub const RATING_BAND: u32 = 200;
 
-/// The rating band of a puzzle.
 pub fn rating_band(rating: u32) -> String {
     let low = rating / RATING_BAND * RATING_BAND;
     format!("{low}-{}", low.saturating_add(RATING_BAND - 1))

@@ -94,7 +94,6 @@ impl<K: Hash + Eq + Copy> Limit<K> {
         }
     }
 
-    /// Gives units back.
     fn pay_back(&self, key: K, units: f64) {
         if let Some(limiter) = &self.0 {
             limiter.pay_back(key, units, Instant::now());
@@ -105,7 +104,6 @@ impl<K: Hash + Eq + Copy> Limit<K> {
 /// All limits, with what they count.
 #[derive(Debug)]
 pub struct Limits {
-    /// Proxies that are believed.
     pub proxies: Proxies,
     /// Connections at once.
     pub connections: usize,

@@ -17,7 +17,6 @@ const KEYS: usize = 1 << 17;
 /// Units a second, and the burst after a pause.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// Units a second.
     pub per_second: f64,
     /// Units at once.
     pub burst: f64,
@@ -32,7 +31,6 @@ pub struct RateLimiter<K> {
 }
 
 impl<K: Hash + Eq + Copy> RateLimiter<K> {
-    /// A limiter of this rate.
     pub fn new(rate: Rate) -> Self {
         Self::with_capacity(rate, KEYS)
     }

@@ -10,7 +10,6 @@ use axum::response::{IntoResponse as _, Response};
 use super::assets::media_type;
 use super::play::{CONTENT_SECURITY_POLICY, ISOLATION};
 
-/// A file of the bundle.
 struct File {
     name: &'static str,
     brotli: &'static [u8],

@@ -26,7 +26,6 @@ pub(super) struct ContributorsQuery {
     span: Span,
     /// What their names contain.
     name: Option<String>,
-    /// In which order.
     #[serde(default, skip_serializing_if = "is_default")]
     sort: ContributorSort,
     /// Not so many of the first.

@@ -16,7 +16,6 @@ pub(super) enum Judges {
     Two,
 }
 
-/// The paths.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Curve {
     /// White's share of the expected result, as an area from below. It is the mean of what both
@@ -27,7 +26,6 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// The curve of a game's positions.
     pub(super) fn of(positions: &[Step], judges: Judges) -> Self {
         let heights = heights(positions);
         let last = positions.len().saturating_sub(1);

@@ -45,7 +45,6 @@ pub(super) struct Peak {
     pub(super) value: f32,
 }
 
-/// A game with what is told of it.
 pub(super) struct Digested {
     pub(super) info: GameInfo,
     pub(super) digest: Arc<Digest>,

@@ -57,7 +57,6 @@ struct ErrorPage {
 }
 
 impl PageError {
-    /// Something is not there.
     pub(super) fn not_found(what: impl Into<String>) -> Self {
         Self::NotFound(what.into())
     }

@@ -41,11 +41,9 @@ const LATEST_MATCHES: u32 = 20;
 struct RunsPage {
     layout: Layout,
     cards: Vec<RunCard>,
-    /// Runs that have ended.
     archived: Vec<RunInfo>,
 }
 
-/// A run on the list of several.
 struct RunCard {
     run: RunInfo,
     best: Option<NetworkInfo>,

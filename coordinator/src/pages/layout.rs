@@ -14,9 +14,7 @@ use crate::server::address::Address;
 /// The frame around a page.
 #[derive(Debug)]
 pub(super) struct Layout {
-    /// The run that the page belongs to.
     pub run: Option<RunName>,
-    /// The tab that leads here.
     pub tab: Tab,
     /// What the page is, for the window's title and for links to it elsewhere.
     pub title: String,
@@ -24,7 +22,6 @@ pub(super) struct Layout {
     pub description: String,
     /// What the coordinator is called.
     pub brand: String,
-    /// Whom to write to.
     pub contact: Option<Contact>,
     /// Where else to look.
     pub links: Vec<Link>,
@@ -68,21 +65,16 @@ pub(super) enum Tab {
     Story,
     /// Networks and their ratings.
     Networks,
-    /// Matches.
     Matches,
-    /// Games.
     Games,
     /// A board against the networks.
     Play,
     /// Losses.
     Training,
-    /// Puzzle scores.
     Puzzles,
     /// Who plays.
     Contributors,
-    /// How to join.
     Join,
-    /// None of these.
     Other,
 }
 
@@ -238,7 +230,6 @@ impl Layout {
         self
     }
 
-    /// With a title of its own.
     pub(super) fn titled(self, title: String) -> Self {
         Self { title, ..self }
     }
@@ -298,7 +289,6 @@ fn picture_of(run: &RunInfo) -> String {
 /// What a handler gives back.
 pub(super) type Page = Result<Response, PageError>;
 
-/// Renders a template as the answer.
 pub(super) fn page(template: &impl Template) -> Page {
     Ok(Html(template.render()?).into_response())
 }

@@ -28,7 +28,6 @@ pub(super) struct Manifest {
     pub(super) files: Vec<DatasetFile>,
 }
 
-/// A file of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(super) struct DatasetFile {
     pub(super) name: String,

@@ -25,12 +25,10 @@ const GAMES: u32 = 50;
 /// What stands after the question mark.
 #[derive(Debug, Clone, Copy, Deserialize, Serialize)]
 pub(super) struct MatchesQuery {
-    /// Only these.
     show: Option<MatchGroup>,
     /// Only those in which this network plays.
     #[serde(default, deserialize_with = "if_written")]
     network: Option<NetworkNumber>,
-    /// In which order.
     #[serde(default, skip_serializing_if = "is_default")]
     sort: MatchSort,
     /// Only matches that were opened before this one.

@@ -7,18 +7,14 @@ pub(super) struct Measure {
     name: &'static str,
     /// Its name for people.
     pub(super) title: &'static str,
-    /// What it is counted in.
     pub(super) unit: Unit,
     /// What it says, and where it should go.
     pub(super) meaning: &'static str,
 }
 
-/// What a number is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// Nothing.
     None,
-    /// These.
     Of(&'static str),
     /// These, of which few digits matter.
     About(&'static str),

@@ -28,7 +28,6 @@ pub(super) struct Generation {
     pub(super) games: Vec<Vec<String>>,
 }
 
-/// A line of the tree.
 #[derive(Debug, PartialEq)]
 pub(super) struct Branch {
     /// Its depth, from 1.

@@ -47,7 +47,6 @@ pub(super) fn has_glyph(c: char) -> bool {
     matches!(c, ' '..='~' | '\u{a0}'..='\u{17f}' | 'Ά'..='ώ' | 'Ѐ'..='џ' | '‐'..='…')
 }
 
-/// An SVG as PNG.
 pub(super) fn rasterize(svg: &str) -> anyhow::Result<Vec<u8>> {
     let options = usvg::Options {
         font_family: FAMILY.to_owned(),

@@ -17,7 +17,6 @@ pub(super) struct Steps {
     pub positions: Vec<Step>,
 }
 
-/// A position of a game.
 #[derive(Debug)]
 pub(super) struct Step {
     pub position: Chess,
@@ -52,7 +51,6 @@ pub(super) struct Search {
     pub top: Vec<TopMove>,
 }
 
-/// A move of a search.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct TopMove {
     /// In UCI, castling as king takes rook only in Chess960.

@@ -7,7 +7,6 @@ use rookery_common::protocol::networks::{NetworkInfo, NetworkStatus};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Contender {
     pub number: NetworkNumber,
-    /// What it is to the ratings.
     pub role: Role,
 }
 
@@ -18,7 +17,6 @@ pub enum Role {
     BeenBest,
     /// An anchor that is rated by its games.
     Anchor,
-    /// An anchor whose Elo is given.
     GivenAnchor,
 }
 

@@ -59,7 +59,6 @@ pub async fn keep_fitting(app: App) {
     }
 }
 
-/// Fits the ratings that wait for it.
 pub async fn refit_waiting(app: &App) -> anyhow::Result<()> {
     for run in app.db.runs_to_rate().await? {
         refit_or_say(app, &run).await;

@@ -52,7 +52,6 @@ pub struct Encrypted;
 
 /// What connections are served with.
 pub struct Server {
-    /// What answers requests.
     pub router: Router,
     /// How much each client may have.
     pub limits: Arc<Limits>,
@@ -120,7 +119,6 @@ fn strict_transport() -> SetResponseHeaderLayer<HeaderValue> {
     SetResponseHeaderLayer::overriding(header::STRICT_TRANSPORT_SECURITY, value)
 }
 
-/// The next connection.
 async fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
     let (stream, peer) = listener.accept().await?;
     stream.set_nodelay(true)?;

@@ -43,7 +43,6 @@ pub(super) struct ConnectionPermit {
 }
 
 impl ConnectionLimit {
-    /// A limit of `number` connections.
     pub(super) fn new(number: usize) -> Self {
         Self {
             number,

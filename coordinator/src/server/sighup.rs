@@ -16,7 +16,6 @@ impl Sighup {
         }
     }
 
-    /// Waits for the next one.
     pub(super) async fn next(&mut self) {
         #[cfg(unix)]
         if let Some(signals) = &mut self.signals {

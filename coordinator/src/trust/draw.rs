@@ -69,7 +69,6 @@ impl Candidate {
     }
 }
 
-/// An audit that waits for somebody to make it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingAudit {
     pub id: i64,

@@ -148,7 +148,6 @@ pub const FAILURES: usize = 3;
 /// The last failed audits of a contributor, and what they are excused by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Streak {
-    /// How many they are.
     pub failures: usize,
     /// The positions of the largest of their chunks, or those of a whole pass. No passed chunk counts for more.
     pub largest: i64,

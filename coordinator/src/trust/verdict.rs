@@ -59,7 +59,6 @@ pub enum Verdict {
 /// Opinions of volunteers that convict or, against another one, acquit.
 const QUORUM: usize = 2;
 
-/// What these opinions decide.
 pub fn verdict(opinions: &[Opinion]) -> Verdict {
     let trusted = opinions
         .iter()

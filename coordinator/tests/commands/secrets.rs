@@ -133,7 +133,6 @@ fn what_is_made_is_private() {
     }
 }
 
-/// All that the program said.
 fn said(output: &Output) -> String {
     let all = [output.stdout.as_slice(), &output.stderr].concat();
     String::from_utf8_lossy(&all).into_owned()

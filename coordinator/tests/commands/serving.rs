@@ -248,7 +248,6 @@ fn ask(address: &str, method: &str, path: &str, token: &str, body: &str) -> Stri
     answer
 }
 
-/// The answer's JSON.
 fn json(answer: &str) -> Value {
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
     serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"))

@@ -79,7 +79,6 @@ struct GamesQuery {
 }
 
 impl GamesQuery {
-    /// What it chooses.
     async fn filter(self, app: &App) -> ApiResult<GameFilter> {
         if let Some(name) = &self.contributor {
             check_sought(name)?;

@@ -13,7 +13,6 @@ use crate::server::address::Address;
 /// Moves of a search that are shown.
 const TOP_MOVES: usize = 5;
 
-/// The game with its moves.
 pub(super) fn detail(info: GameInfo, record: &GameRecord) -> Result<GameDetail, StartError> {
     let mut game = record.start.origin()?;
     let opening = record
@@ -73,7 +72,6 @@ fn top_moves(game: &GameHistory, ply: &PlyRecord) -> Vec<(String, f32)> {
         .collect()
 }
 
-/// The tags of the game's PGN.
 pub(super) fn tags(info: &GameInfo, record: &GameRecord, address: &Address) -> PgnTags {
     let (white, black) = (
         format!("{} #{}", info.run, info.white),

@@ -13,7 +13,6 @@ use crate::db::types::ChunkStatus;
 pub(crate) struct AcceptedChunk<'a> {
     pub(crate) job: &'a JobRow,
     pub(crate) chunk: &'a ChunkDraft,
-    /// Its place in the ledger.
     pub(crate) sequence: i64,
     /// The match, as it was before this chunk; none of other games.
     pub(crate) played_in: Option<Match>,

@@ -36,7 +36,6 @@ impl Ledger {
     }
 }
 
-/// An anchor's Elo from its column.
 pub(crate) fn elo(column: Option<f64>) -> Result<Option<AnchorElo>> {
     column.map(read).transpose()
 }

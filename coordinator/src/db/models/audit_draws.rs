@@ -174,7 +174,6 @@ async fn people(conn: &mut AnyConnection, users: &BTreeSet<i64>) -> Result<BTree
     Ok(people)
 }
 
-/// Who has an opinion on these audits.
 async fn load_opinion_givers(
     conn: &mut AnyConnection,
     waiting: &[(i64, i64)],
@@ -233,7 +232,6 @@ async fn vouched_for(conn: &mut AnyConnection, now: i64) -> Result<i64> {
     Ok(count)
 }
 
-/// Whether the operator has named an auditor.
 pub(crate) async fn is_auditor_named(conn: &mut AnyConnection) -> Result<bool> {
     let tokens: i64 = sqlx::query_scalar(concat!(
         "SELECT count(*) FROM tokens t JOIN users u ON u.id = t.user_id AND u.blocked = 0

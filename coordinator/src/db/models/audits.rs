@@ -51,7 +51,6 @@ pub(crate) async fn track_record(conn: &mut AnyConnection, user: i64) -> Result<
     record_of(passed, vouched, failed)
 }
 
-/// A track record from its columns.
 pub(crate) fn record_of(passed: i64, vouched: i64, failed: i64) -> Result<TrackRecord> {
     Ok(TrackRecord {
         passed: to_u32("number of audits", passed)?,
@@ -182,7 +181,6 @@ pub(crate) async fn any_planned(conn: &mut AnyConnection, run: i64) -> Result<bo
     Ok(planned > 0)
 }
 
-/// An audit as operations need it.
 #[derive(FromRow)]
 pub(crate) struct AuditRow {
     pub(crate) id: i64,

@@ -41,7 +41,6 @@ impl Ledger {
         })
     }
 
-    /// One chunk, with its run.
     pub async fn chunk(&self, hash: &ContentHash) -> Result<(RunName, ChunkRow)> {
         read!(self, "chunks", |conn| async {
             let unknown = || DbError::NotFound(format!("chunk {hash}"));
@@ -119,7 +118,6 @@ impl StoredChunk {
 /// Chunks that an order is about.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ChunkSelection {
-    /// This one.
     One(i64),
     /// All of a contributor but audits, which stay.
     Of(UserId),

@@ -72,7 +72,6 @@ struct ContributorRow {
     last_seen: Option<i64>,
 }
 
-/// Credit as the ledger has it.
 #[derive(FromRow)]
 struct CreditRow {
     games: i64,
@@ -92,7 +91,6 @@ impl CreditRow {
     }
 }
 
-/// A contributor in a list.
 #[derive(FromRow)]
 struct Listed {
     #[sqlx(flatten)]

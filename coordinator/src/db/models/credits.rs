@@ -8,7 +8,6 @@ use crate::db::sql::statement::Statement;
 /// What is added to a contributor's credit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CreditAmounts {
-    /// Games played.
     pub(crate) games: i64,
     /// Positions of these games and of the audits.
     pub(crate) positions: i64,
@@ -33,7 +32,6 @@ impl CreditAmounts {
 /// By run and contributor.
 pub(crate) type Credits = BTreeMap<(i64, i64), CreditAmounts>;
 
-/// One of [`Credits`].
 pub(crate) type Credit = ((i64, i64), CreditAmounts);
 
 /// The statement that gives contributors credit, or takes it from them. None may stand here twice.

@@ -76,14 +76,12 @@ impl LeaseValue {
 /// What a lease names, by its hash.
 pub(crate) type Named = Vec<(ContentHash, LeaseValue)>;
 
-/// Names the rules of a work's games.
 pub(crate) fn name_rules(rules: AuditedRules, named: &mut Named) -> Result<ContentHash> {
     let hash = ContentHash::of(to_json(&rules)?.as_bytes());
     named.push((hash, LeaseValue::Rules(Arc::new(rules))));
     Ok(hash)
 }
 
-/// Names the book that openings are from.
 pub(crate) fn name_book(book: &Arc<OpeningBook>, named: &mut Named) -> ContentHash {
     named.push((book.hash(), LeaseValue::Book(book.clone())));
     book.hash()

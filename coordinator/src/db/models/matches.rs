@@ -20,7 +20,6 @@ use crate::db::sql::rows::{
 };
 use crate::db::types::{Actor, MatchDraft};
 
-/// A match as operations need it.
 pub(crate) struct Match {
     pub(crate) id: i64,
     pub(crate) run_id: i64,

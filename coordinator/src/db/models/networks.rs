@@ -227,7 +227,6 @@ pub(crate) async fn reference(
     reference_of(&bytes, number, size)
 }
 
-/// A network's reference from its columns.
 pub(crate) fn reference_of(bytes: &[u8], number: NetworkNumber, size: i64) -> Result<NetworkRef> {
     Ok(NetworkRef {
         hash: hash(bytes)?,

@@ -16,7 +16,6 @@ use crate::db::types::LeaseRequest;
 use crate::trust::rate::PROBATION;
 use crate::trust::verdict::{Auditor, ENOUGH_VOLUNTEERS};
 
-/// Those of the contributors who are past probation.
 pub(crate) async fn past_probation(
     conn: &mut AnyConnection,
     users: &[i64],

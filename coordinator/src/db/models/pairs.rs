@@ -334,7 +334,6 @@ async fn enter_score(
     })
 }
 
-/// The score of a column's half points.
 fn score_of(half_points: i64) -> Result<GameScore> {
     match half_points {
         0 => Ok(GameScore::Loss),

@@ -67,7 +67,6 @@ impl Ledger {
         })
     }
 
-    /// How a network did at puzzles.
     pub async fn puzzle_score(&self, run: &RunName, network: NetworkNumber) -> Result<PuzzleScore> {
         read!(self, "puzzles", |conn| async {
             let run = runs::id_of(conn, run).await?;
@@ -304,7 +303,6 @@ pub(crate) async fn move_scores(
 /// A group of a network's puzzles: kind, name, tried, solved.
 type ScoreRow = (String, String, i64, i64);
 
-/// How a network did, by its number.
 pub(crate) async fn score(conn: &mut AnyConnection, run: i64, network: i64) -> Result<PuzzleScore> {
     let mut scores = scores(conn, run, network..=network).await?;
     Ok(scores.remove(&network).unwrap_or_default())

@@ -109,7 +109,6 @@ impl Ledger {
     }
 }
 
-/// A run as operations need it.
 pub(crate) struct Run {
     pub(crate) id: i64,
     pub(crate) name: RunName,
@@ -257,7 +256,6 @@ async fn find_row(conn: &mut AnyConnection, run: &RunName) -> Result<Option<RunR
     Ok(row)
 }
 
-/// The run of this name, if there is one.
 pub(crate) async fn find(conn: &mut AnyConnection, run: &RunName) -> Result<Option<Run>> {
     find_row(conn, run).await?.map(RunRow::into_run).transpose()
 }

@@ -15,7 +15,6 @@ use crate::db::sql::rows::{parse, time_text, time_text_opt, to_count};
 use crate::db::types::{Actor, Principal, TOKENS, TokenCounts, TokenDraft, TokenInfo};
 
 impl Ledger {
-    /// Gives a user another token.
     pub async fn add_token(&self, user: &str, token: TokenDraft, by: Actor) -> Result<()> {
         let user = user.to_owned();
         transact!(self, "tokens", |conn| {
@@ -111,7 +110,6 @@ impl Ledger {
         transact_principals!(self, "tokens", |conn| revoke(conn, token, &by).await)
     }
 
-    /// Notes that a token is used now.
     pub async fn note_use(&self, token: i64, now: Timestamp) -> Result<()> {
         transact!(self, "tokens", |conn| {
             sqlx::query("UPDATE tokens SET used_at = $2 WHERE id = $1")

@@ -115,7 +115,6 @@ pub struct ReplicaEvents {
     listener: PgListener,
 }
 
-/// What was heard.
 #[derive(Debug, PartialEq)]
 pub enum Heard {
     /// Events of another coordinator.

@@ -69,7 +69,6 @@ where
         })
     }
 
-    /// Has a request served.
     pub(crate) async fn ask(&self, request: Q) -> Result<A> {
         let place = self.load.join()?;
         let (reply, answer) = oneshot::channel();

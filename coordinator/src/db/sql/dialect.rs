@@ -108,7 +108,6 @@ pub(crate) enum Dialect {
 }
 
 impl Dialect {
-    /// The program that a URL names.
     pub(crate) fn of(url: &str) -> Result<Self> {
         match url.split_once(':').map(|(scheme, _)| scheme) {
             Some("sqlite") => Ok(Self::Sqlite),
@@ -119,7 +118,6 @@ impl Dialect {
         }
     }
 
-    /// The program that a connection leads to.
     pub(crate) fn of_connection(connection: &AnyConnection) -> Self {
         match connection.backend_name() {
             "PostgreSQL" => Self::Postgres,
@@ -204,7 +202,6 @@ impl Dialect {
             .filter(move |step| has_step_4 || *step != 4)
     }
 
-    /// All steps of the schema.
     pub(crate) fn schema(self) -> &'static Migrator {
         match self {
             Self::Sqlite => &SQLITE_SCHEMA,

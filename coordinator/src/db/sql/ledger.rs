@@ -51,7 +51,6 @@ impl Ledger {
         telemetry::ledger(LedgerUse::Write, part, writer.run(work)).await
     }
 
-    /// The writer's stub.
     pub(crate) fn writer(&self) -> Result<Writer> {
         let writer = self.writer.lock();
         let stub = writer.as_ref().map(|(writer, _)| writer.clone());

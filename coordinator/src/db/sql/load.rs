@@ -80,7 +80,6 @@ impl Load {
         });
     }
 
-    /// How many wait.
     #[cfg(test)]
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)

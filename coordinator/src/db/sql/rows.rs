@@ -23,7 +23,6 @@ pub(crate) fn time_text(milliseconds: i64) -> Result<String> {
     Ok(time(milliseconds)?.to_string())
 }
 
-/// A time from its column.
 pub(crate) fn time(milliseconds: i64) -> Result<Timestamp> {
     Timestamp::from_millisecond(milliseconds).map_err(|error| unreadable("time", &error))
 }
@@ -33,12 +32,10 @@ pub(crate) fn day_text(milliseconds: i64) -> Result<String> {
     Ok(time(milliseconds)?.strftime("%Y-%m-%d").to_string())
 }
 
-/// A time that may be missing.
 pub(crate) fn time_text_opt(milliseconds: Option<i64>) -> Result<Option<String>> {
     milliseconds.map(time_text).transpose()
 }
 
-/// A hash column.
 pub(crate) fn hash(bytes: &[u8]) -> Result<ContentHash> {
     let bytes = bytes
         .try_into()
@@ -56,7 +53,6 @@ pub(crate) const fn seed_column(seed: Seed) -> i64 {
     seed.0.cast_signed()
 }
 
-/// The seed of a column.
 pub(crate) const fn seed(column: i64) -> Seed {
     Seed(column.cast_unsigned())
 }
@@ -71,12 +67,10 @@ pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| unreadable("value", &error))
 }
 
-/// A JSON column.
 pub(crate) fn from_json<T: DeserializeOwned>(what: &'static str, json: &str) -> Result<T> {
     serde_json::from_str(json).map_err(|error| unreadable(what, &error))
 }
 
-/// A count as its column holds it.
 pub(crate) fn count(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -86,12 +80,10 @@ pub(crate) fn to_count(column: i64) -> u64 {
     u64::try_from(column).unwrap_or(0)
 }
 
-/// A small number from its column.
 pub(crate) fn to_u32(what: &'static str, column: i64) -> Result<u32> {
     u32::try_from(column).map_err(|_| unreadable(what, &format!("{column} is out of range")))
 }
 
-/// A network's number from its column.
 pub(crate) fn network(column: i64) -> Result<NetworkNumber> {
     to_u32("network", column).map(NetworkNumber)
 }

@@ -51,7 +51,6 @@ pub(crate) struct Statement {
 }
 
 impl Statement {
-    /// Begins with this piece.
     pub(crate) fn new(sql: &'static str) -> Self {
         Self {
             sql: sql.to_owned(),
@@ -117,7 +116,6 @@ impl Statement {
         (AssertSqlSafe(self.sql), self.arguments)
     }
 
-    /// All rows of the statement.
     pub(crate) async fn fetch_all<T>(self, connection: &mut AnyConnection) -> Result<Vec<T>>
     where
         T: for<'r> FromRow<'r, AnyRow> + Send + Unpin,

@@ -53,7 +53,6 @@ impl UserChange {
         }
     }
 
-    /// Only the name.
     #[must_use]
     pub fn name(name: &str) -> Self {
         let name = Some(name.to_owned());
@@ -64,11 +63,9 @@ impl UserChange {
     }
 }
 
-/// A token to be stored.
 #[derive(Debug, Clone)]
 pub struct TokenDraft {
     pub hash: TokenHash,
-    /// What it may do.
     pub scopes: Vec<Scope>,
     /// Its name, usually a machine's.
     pub machine: String,
@@ -133,7 +130,6 @@ impl Principal {
 pub enum Standing {
     /// Yes.
     Good,
-    /// Blocked by the operator.
     Blocked,
 }
 
@@ -172,7 +168,6 @@ pub struct ContributorFilter {
     pub limit: u32,
 }
 
-/// In which order contributors are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContributorSort {
@@ -183,7 +178,6 @@ pub enum ContributorSort {
     Games,
     /// Those whose workers were heard last first.
     LastSeen,
-    /// By their names.
     Name,
 }
 
@@ -198,7 +192,6 @@ pub struct Contributors {
     pub list: Vec<ContributorInfo>,
 }
 
-/// Which entries of the operator log.
 #[derive(Debug, Clone, Default)]
 pub struct LogFilter {
     /// Only entries before this one.
@@ -242,7 +235,6 @@ pub struct TokenInfo {
     pub id: i64,
     pub user: String,
     pub machine: String,
-    /// What it may do.
     pub scopes: Vec<Scope>,
     /// When it was created, RFC 3339.
     pub created_at: String,
@@ -250,7 +242,6 @@ pub struct TokenInfo {
     pub revoked_at: Option<String>,
 }
 
-/// An invitation to be stored.
 #[derive(Debug, Clone)]
 pub struct InvitationDraft {
     /// Its code's hash.
@@ -259,7 +250,6 @@ pub struct InvitationDraft {
     pub note: String,
     /// How many may register with it.
     pub uses: u32,
-    /// Until when.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -273,7 +263,6 @@ pub struct InvitationInfo {
     pub uses: u32,
     /// How many did.
     pub used: u32,
-    /// Who made it.
     pub created_by: String,
     /// When, RFC 3339.
     pub created_at: String,

@@ -50,7 +50,6 @@ impl ChunkDraft {
 pub struct GameFact {
     /// Its index in the job.
     pub index: u32,
-    /// Who won.
     pub result: GameResult,
     pub termination: Termination,
     /// Searched plies.
@@ -59,7 +58,6 @@ pub struct GameFact {
     pub opening: Option<Opening>,
     /// The fingerprint that must be unique in the run, where it must.
     pub fingerprint: Option<[u8; 16]>,
-    /// What is particular to its kind.
     pub detail: GameFactDetail,
 }
 
@@ -68,7 +66,6 @@ pub struct GameFact {
 pub enum GameFactDetail {
     /// Nothing.
     SelfPlay,
-    /// The puzzle and how it went.
     Puzzle {
         id: String,
         solved: bool,
@@ -79,14 +76,12 @@ pub enum GameFactDetail {
     /// The pair and the candidate's side.
     Match {
         pair: u32,
-        /// The candidate's side.
         candidate: Side,
     },
     /// Nothing: searches of another contributor's game, made again.
     Audit,
 }
 
-/// A chunk that is in the ledger.
 #[derive(Debug, Clone)]
 pub struct ChunkAccepted {
     pub receipt: ChunkReceipt,
@@ -108,14 +103,12 @@ pub enum RatingsState {
     Stale,
 }
 
-/// A match to be opened by an operator.
 #[derive(Debug, Clone)]
 pub struct MatchDraft {
     pub run: RunName,
     /// The network whose result is counted.
     pub candidate: NetworkNumber,
     pub opponent: NetworkNumber,
-    /// How many pairs are played.
     pub pairs: u32,
     /// The order of openings.
     pub seed: Seed,
@@ -177,11 +170,9 @@ impl GameSort {
     pub const CHUNKS: u64 = 1_000;
 }
 
-/// Which matches of a run, and in which order.
 #[derive(Debug, Clone)]
 pub struct MatchFilter {
     pub run: RunName,
-    /// Only these.
     pub group: Option<MatchGroup>,
     /// Only those in which this network plays.
     pub network: Option<NetworkNumber>,
@@ -206,7 +197,6 @@ impl MatchFilter {
     }
 }
 
-/// Some of a run's matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchGroup {
@@ -222,7 +212,6 @@ pub enum MatchGroup {
     Rejected,
 }
 
-/// In which order matches are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchSort {
@@ -235,7 +224,6 @@ pub enum MatchSort {
     Score,
 }
 
-/// A chunk's place in the ledger.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkPlace(pub i64);
 
@@ -284,7 +272,6 @@ pub enum Fitting {
     Done,
 }
 
-/// The number of a fit of a run's ratings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FitNumber(pub i64);
 
@@ -301,7 +288,6 @@ pub struct Archivable {
 /// An archive that is stored, to be entered into the ledger.
 #[derive(Debug, Clone)]
 pub struct ArchiveDraft {
-    /// The run of its chunks.
     pub run: RunName,
     pub hash: ContentHash,
     pub bytes: u64,

@@ -9,12 +9,10 @@ use rookery_common::protocol::runs::MetricPoint;
 use rookery_common::protocol::server::Presentation;
 use rookery_common::rating::AnchorElo;
 
-/// A run to be created.
 #[derive(Debug, Clone)]
 pub struct RunDraft {
     /// Its name; unique.
     pub name: RunName,
-    /// What it is for.
     pub description: String,
     /// Its title, contact and links, checked.
     pub presentation: Presentation,
@@ -32,7 +30,6 @@ pub struct NetworkDraft {
     /// Its file's SHA-256.
     pub hash: ContentHash,
     pub bytes: u64,
-    /// What it is.
     pub spec: NetworkSpec,
     /// Who submitted it.
     pub user: UserId,
@@ -45,7 +42,6 @@ pub struct NetworkDraft {
 /// What is said of a network that others are compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnchorDraft {
-    /// What operators call it.
     pub name: AnchorName,
     /// Its Elo on a scale that others know, if it is given.
     pub elo: Option<AnchorElo>,
@@ -101,7 +97,6 @@ pub struct PuzzleSetInfo {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricRecord {
     pub point: MetricPoint,
-    /// When the report came in.
     pub reported_at: Timestamp,
 }
 

@@ -72,7 +72,6 @@ pub struct UnplannedAudit {
     pub sampled_from: Option<TrackRecord>,
 }
 
-/// The chunk that an audit job is about.
 #[derive(Debug, Clone)]
 pub struct AuditedChunk {
     pub hash: ContentHash,
@@ -107,7 +106,6 @@ pub struct ExclusionEffects {
 }
 
 impl ChunkStatus {
-    /// What a column of the ledger says.
     pub(crate) const fn of_column(held: i64) -> Self {
         if held == 0 {
             Self::Counted
@@ -116,7 +114,6 @@ impl ChunkStatus {
         }
     }
 
-    /// What the ledger's columns say of it.
     pub(crate) const fn column(self) -> i64 {
         match self {
             Self::Excluded => 1,

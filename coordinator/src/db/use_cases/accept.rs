@@ -29,7 +29,6 @@ use crate::db::use_cases::exclusions;
 use crate::db::use_cases::{audit_results, match_results, sums, training_audits};
 use crate::trust::rate::{audit_chance, match_positions, sampling_key};
 
-/// A chunk that was sent, and when.
 #[derive(Clone)]
 pub(crate) struct ChunkUpload {
     pub(crate) chunk: Arc<ChunkDraft>,

@@ -52,7 +52,6 @@ impl Ledger {
         })
     }
 
-    /// Holds of a run after the cursor, in order.
     pub async fn holds(&self, run: &RunName, after: i64, limit: u32) -> Result<HoldPage> {
         read!(self, "holds", |conn| async {
             let rows: Vec<HoldRecord> = sqlx::query_as(

@@ -21,7 +21,6 @@ use crate::db::sql::rows::{job_bytes, parse};
 use crate::db::sql::statement::{Statement, filled};
 use crate::db::use_cases::new_leases::speed;
 
-/// A heartbeat.
 #[derive(Debug, Clone)]
 pub(crate) struct LeaseRenewal {
     pub(crate) user: UserId,
@@ -30,7 +29,6 @@ pub(crate) struct LeaseRenewal {
     pub(crate) now: Timestamp,
 }
 
-/// A lease as its heartbeat needs it.
 #[derive(FromRow)]
 struct LeaseRow {
     id: Vec<u8>,

@@ -39,7 +39,6 @@ pub(crate) struct LeaseBatch {
     networks: HashMap<(i64, NetworkNumber), NetworkRef>,
     /// Whether one of two networks is a program.
     programs: HashMap<(i64, [NetworkNumber; 2]), bool>,
-    /// How many puzzles there are.
     puzzles: HashMap<i64, u32>,
     /// Jobs that were handed out and are not in the ledger yet.
     entries: Vec<NewLease>,
@@ -184,7 +183,6 @@ impl LeaseBatch {
         cached(&mut self.programs, (run, networks), find).await
     }
 
-    /// How many puzzles a run has.
     pub(crate) async fn puzzles(&mut self, conn: &mut AnyConnection, run: i64) -> Result<u32> {
         cached(&mut self.puzzles, run, puzzles::count_in(conn, run)).await
     }

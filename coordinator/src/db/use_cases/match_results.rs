@@ -47,7 +47,6 @@ impl Ledger {
     }
 }
 
-/// How a match ends.
 struct End {
     status: MatchStatus,
     reason: String,

@@ -121,7 +121,6 @@ async fn submit(
     })
 }
 
-/// What a network becomes when it is submitted.
 fn initial_status(run: &Run, anchor: Option<&AnchorDraft>) -> Result<NetworkStatus> {
     match (run.best, anchor, run.params.gate) {
         (None, Some(anchor), _) => {

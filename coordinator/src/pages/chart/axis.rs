@@ -5,13 +5,10 @@ use jiff::Timestamp;
 use super::drawing::Tick;
 use crate::pages::text;
 
-/// What an axis's numbers are.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(in crate::pages) enum Axis {
-    /// Whole numbers.
     #[default]
     Whole,
-    /// Any numbers.
     Real,
     /// Days since 1970, written as dates, or as times where a day is long.
     Days,

@@ -29,7 +29,6 @@ pub(super) struct Drawing {
     pub(super) points: Vec<DrawnPoint>,
 }
 
-/// On which screens a drawing is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Screen {
     Any,
@@ -40,7 +39,6 @@ pub(super) enum Screen {
 }
 
 impl Screen {
-    /// Its class in the style sheet.
     pub(super) const fn class(self) -> &'static str {
         match self {
             Self::Any => "",

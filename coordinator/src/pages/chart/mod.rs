@@ -23,7 +23,6 @@ use drawing::{Drawing, Screen};
 /// From so many points on, a chart as wide as the page scrolls on phones.
 const SCROLLED: usize = 40;
 
-/// What is to be drawn.
 #[derive(Debug, Default)]
 pub(super) struct ChartData {
     /// What the chart shows, for people who do not see it.
@@ -41,7 +40,6 @@ pub(super) struct ChartData {
     /// What the horizontal axis's numbers are.
     pub x_axis: Axis,
     pub size: Size,
-    /// What part of it is shown.
     pub view: View,
 }
 
@@ -101,12 +99,10 @@ pub(super) enum Size {
     Preview,
 }
 
-/// A line through points.
 #[derive(Debug)]
 pub(super) struct Line {
     /// Its name in the legend; lines without a name are not in it.
     pub name: String,
-    /// Its class in the style sheet.
     pub class: &'static str,
     pub points: Vec<(f64, f64)>,
 }
@@ -123,13 +119,10 @@ impl Line {
 pub(super) struct Point {
     pub x: f64,
     pub y: f64,
-    /// The ends of its interval.
     pub interval: Option<(f64, f64)>,
-    /// Its class in the style sheet.
     pub class: &'static str,
     /// What a pointer over it tells.
     pub label: String,
-    /// Where it leads.
     pub link: Option<String>,
 }
 

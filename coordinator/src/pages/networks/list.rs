@@ -25,10 +25,8 @@ const NETWORKS: usize = 200;
 pub(in crate::pages) struct NetworksQuery {
     #[serde(flatten)]
     chart: ChartQuery<Over>,
-    /// Which networks are listed.
     #[serde(default, skip_serializing_if = "is_default")]
     show: Show,
-    /// In which order.
     #[serde(default, skip_serializing_if = "is_default")]
     sort: Sort,
     /// Only networks that are older than this one.
@@ -38,11 +36,9 @@ pub(in crate::pages) struct NetworksQuery {
     find: Option<String>,
 }
 
-/// Which networks are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Show {
-    /// All.
     #[default]
     All,
     /// All but those that were rejected.

@@ -47,9 +47,7 @@ struct NetworkPage {
     groups: Vec<(&'static str, Vec<PuzzleGroup>)>,
     games: Vec<GameRow>,
     scale: RatingScale,
-    /// Whether it is the run's best.
     best: bool,
-    /// The networks before and after it.
     neighbours: [Option<NetworkNumber>; 2],
     info: NetworkInfo,
 }
@@ -122,7 +120,6 @@ fn groups(score: &PuzzleScore) -> Vec<(&'static str, Vec<PuzzleGroup>)> {
     some.map(|(name, groups)| (name, groups.clone())).collect()
 }
 
-/// The networks before and after a number.
 fn neighbours(networks: &[NetworkInfo], number: NetworkNumber) -> [Option<NetworkNumber>; 2] {
     let numbers = || networks.iter().map(|info| info.number);
     [

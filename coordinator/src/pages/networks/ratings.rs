@@ -21,11 +21,9 @@ const WIDEST: f64 = 1_000.0;
 /// What an axis of Elo spans at least: less is hardly a difference in strength.
 pub(in crate::pages) const ELO_SPAN: f64 = 100.0;
 
-/// Over what ratings are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::pages) enum Over {
-    /// The networks' numbers.
     #[default]
     Numbers,
     /// The training positions that the run had when they were submitted.

@@ -64,7 +64,6 @@ struct Card {
     chart: String,
 }
 
-/// Over what numbers are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Over {
@@ -266,7 +265,6 @@ fn keep_visible(values: &[(f64, f64)], view: View) -> Vec<(f64, f64)> {
     drawn.copied().collect()
 }
 
-/// A value with its unit.
 fn format_value(value: f64, unit: Unit) -> String {
     match unit {
         Unit::None => precise(value),

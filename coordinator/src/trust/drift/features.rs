@@ -27,7 +27,6 @@ impl AddAssign for GameSums {
 
 /// A mean that is compared.
 pub struct Feature {
-    /// What it is, for people.
     pub name: &'static str,
     /// By how much honest machines may differ in truth: a standard deviation.
     pub least: f64,

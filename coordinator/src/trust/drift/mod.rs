@@ -34,7 +34,6 @@ pub struct Sample {
     pub worker: String,
     /// Where it was computed.
     pub backend: String,
-    /// What it holds.
     pub sums: GameSums,
 }
 
@@ -46,7 +45,6 @@ pub struct Suspicion {
     pub worker: String,
     /// On which backend; of all workers together, how many bits their numbers have.
     pub backend: String,
-    /// In what.
     pub feature: &'static str,
     /// Standard errors from the others' median.
     pub z: f64,

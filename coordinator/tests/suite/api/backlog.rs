@@ -127,7 +127,6 @@ async fn an_audit_whose_job_was_forgotten_in_a_long_pause_is_given_to_volunteers
     scenario.app.assert_consistent().await;
 }
 
-/// Takes a job of a run.
 async fn lease_in(scenario: &AuditScenario, run: &str, token: &str) -> Job {
     scenario.app.lease_with(token, &json!({"run": run})).await
 }

@@ -30,7 +30,6 @@ const LARGE: [&str; 5] = ["games", "jobs", "metrics", "networks", "workers"];
 /// Tables of the databases, and what a ledger says of its copy.
 const NOT_COPIED: [&str; 3] = ["_sqlx_migrations", "sqlite_sequence", "moved"];
 
-/// A column of an SQLite table.
 struct Column {
     name: String,
     kind: String,

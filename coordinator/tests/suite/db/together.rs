@@ -170,7 +170,6 @@ pub(super) async fn a_refused_chunk_takes_no_other_with_it(db: SharedDatabase) {
     assert_consistent(&db, 32, 32).await;
 }
 
-/// A game of a pair.
 fn match_game(pair: u32, candidate: Side) -> GameFact {
     GameFact {
         index: 2 * pair + candidate as u32,

@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use rookery_common::protocol::jobs::Job;
 
-/// What an account is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Honest,

@@ -52,7 +52,6 @@ pub(super) struct Played {
     salt: u32,
 }
 
-/// What happens next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     /// Audits are planned and drawn.

@@ -53,7 +53,6 @@ enum Strategy {
     Patient,
 }
 
-/// A simulated fleet.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct FleetParams {

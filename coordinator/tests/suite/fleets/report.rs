@@ -40,7 +40,6 @@ pub(super) struct Report {
     /// False chunks that a Sybil has uploaded before it was found, or till the end: mean.
     pub(super) false_before_found: f64,
     pub(super) honest_quarantined: usize,
-    /// Honest contributors' chunks that are excluded.
     honest_chunks_excluded: usize,
     pub(super) accusations: u64,
     acquittals: u64,
@@ -159,7 +158,6 @@ impl Report {
          2 h, 6 h | in the end | trained on | found | minutes | false before found | honest quarantined | audits a chunk | \
          cost |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|";
 
-    /// A row of a table.
     pub(super) fn row(&self) -> String {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         let p = &self.params;

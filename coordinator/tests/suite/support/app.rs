@@ -148,7 +148,6 @@ impl TestApp {
         self.files.as_ref().unwrap()
     }
 
-    /// Sends a request.
     pub(crate) async fn send(&self, request: Request<Body>) -> Response {
         self.router.clone().oneshot(request).await.unwrap()
     }
@@ -218,7 +217,6 @@ impl TestApp {
         created.await.unwrap();
     }
 
-    /// Asks for a job.
     pub(crate) async fn ask(&self, token: &str) -> Response {
         self.ask_with(token, &json!({})).await
     }
@@ -268,7 +266,6 @@ impl TestApp {
         assert_eq!(answer.status(), StatusCode::NO_CONTENT);
     }
 
-    /// Uploads a chunk.
     pub(crate) async fn upload(&self, token: &str, chunk: &[u8]) -> Response {
         let path = format!("/chunks/{}", ContentHash::of(chunk));
         self.call(Method::PUT, &path, token, chunk.to_vec()).await
@@ -334,7 +331,6 @@ pub(crate) fn draft(name: &str, params: RunParams) -> RunDraft {
     }
 }
 
-/// The tests' run.
 pub(crate) fn run() -> RunName {
     "main".parse().unwrap()
 }
@@ -357,7 +353,6 @@ pub(crate) async fn user(app: &App, name: &str, scopes: &[Scope]) -> String {
     token.reveal().to_owned()
 }
 
-/// A response's body.
 pub(crate) async fn body(response: Response) -> Vec<u8> {
     axum::body::to_bytes(response.into_body(), BODY_BYTES)
         .await
@@ -401,12 +396,10 @@ pub(crate) async fn problem(response: Response) -> Problem {
     problem
 }
 
-/// The code of a problem.
 pub(crate) async fn code(response: Response) -> ProblemCode {
     problem(response).await.code
 }
 
-/// A JSON answer.
 pub(crate) async fn value(response: Response) -> Value {
     parse(StatusCode::OK, response).await
 }

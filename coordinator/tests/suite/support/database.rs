@@ -48,7 +48,6 @@ impl TestDatabase {
         }
     }
 
-    /// Its address.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -66,7 +65,6 @@ impl TestDatabase {
         connection.close().await.unwrap();
     }
 
-    /// A ledger in it.
     pub(crate) async fn open(&self) -> SharedDatabase {
         Arc::new(Database::open(&self.url, PATIENCE).await.unwrap())
     }

@@ -210,7 +210,6 @@ pub(crate) fn pair_games(job: &Job, place: usize, plan: PairPlan) -> [GameRecord
     })
 }
 
-/// The pairs of a match job.
 pub(crate) fn pairs(job: &Job) -> &[PairTask] {
     match &job.work {
         Work::Match { pairs, .. } => pairs,
@@ -218,12 +217,10 @@ pub(crate) fn pairs(job: &Job) -> &[PairTask] {
     }
 }
 
-/// A chunk of these games.
 pub(crate) fn chunk(job: &Job, games: &[GameRecord]) -> Vec<u8> {
     chunk_on(Backend::Uniform, job, games)
 }
 
-/// A chunk of games that this backend has searched.
 pub(crate) fn chunk_on(backend: Backend, job: &Job, games: &[GameRecord]) -> Vec<u8> {
     let header = ChunkHeader {
         run: job.run.clone(),

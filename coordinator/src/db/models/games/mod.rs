@@ -181,7 +181,6 @@ fn particular(
     }
 }
 
-/// A game that is to be entered.
 struct Row<'a> {
     of: &'a AcceptedChunk<'a>,
     /// In the chunk.

@@ -96,7 +96,6 @@ pub struct Progress {
     pub all: u64,
 }
 
-/// A table that was copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Copied {
     pub table: &'static str,
@@ -134,7 +133,6 @@ impl Alone {
         Ok(ledger)
     }
 
-    /// The schema of its rows.
     pub const fn schema(&self) -> Schema {
         self.schema
     }

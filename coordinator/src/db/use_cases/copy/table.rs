@@ -12,7 +12,6 @@ use crate::db::sql::rows::{to_count, unreadable};
 /// Rows of a batch. Each value is a parameter, of which a statement of SQLite has 32,766 at most.
 const BATCH: usize = 500;
 
-/// A table of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) name: &'static str,
@@ -73,7 +72,6 @@ pub(super) async fn names(conn: &mut AnyConnection, dialect: Dialect) -> Result<
     Ok(names)
 }
 
-/// All tables of the schema.
 pub(super) async fn load_tables(conn: &mut AnyConnection, dialect: Dialect) -> Result<Vec<Table>> {
     let described = described(conn, dialect).await?;
     let table = |name| Table::of(name, &described);
@@ -164,7 +162,6 @@ impl Table {
             .collect()
     }
 
-    /// Enters these rows.
     pub(super) async fn insert(&self, conn: &mut AnyConnection, rows: &[Row]) -> Result<()> {
         let columns = Self::list(self.columns.iter());
         let mut sql = format!("INSERT INTO {} ({columns}) VALUES ", quoted(self.name));

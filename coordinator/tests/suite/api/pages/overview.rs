@@ -10,7 +10,6 @@ use crate::support::app::{TestApp, run};
 use crate::support::matches::gated;
 use crate::support::selfplay::started;
 
-/// Ends a run.
 async fn archive(app: &TestApp, run: &str) {
     let path = format!("/runs/{run}");
     let archived = r#"{"archived": true}"#.to_owned();
