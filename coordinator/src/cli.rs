@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 use rookery_common::command_line::keep_files_private;
 
 use crate::commands::{self, chunk, ledger, log, puzzles, run, serve, storage, user, worker};
-use crate::config::{GlobalArgs, Settings};
+use crate::config::{GlobalArgs, ServeArgs, Settings};
 
 /// The server of a Rookery training effort: it hands out jobs, checks and keeps what workers play,
 /// decides matches and shows it all on web pages.
@@ -23,7 +23,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the API and the pages until stopped.
-    Serve(Box<serve::ServeArgs>),
+    Serve(Box<ServeArgs>),
     /// Bring the database to this version's schema and stop. `serve` does the same when it starts.
     Migrate,
     /// Create users, list them, block them, say how far they are trusted; make and revoke their tokens and

@@ -2,6 +2,7 @@
 //! variables, which win over the file, which wins over the defaults.
 
 mod addresses;
+mod serve;
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +10,10 @@ use anyhow::Context as _;
 use axum::http::HeaderValue;
 use rookery_common::command_line::{LogFormat, SHARED};
 use rookery_common::config;
-use rookery_common::protocol::server::{Link, Presentation};
+use rookery_common::protocol::server::Presentation;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::Limits;
-use crate::limits::settings::LimitArgs;
 use crate::signing::KeyFolder;
 
 #[cfg(test)]
@@ -21,6 +21,7 @@ pub(crate) use addresses::NAME_BYTES;
 pub use addresses::{PageUrl, SiteUrl, System, WorkerSources};
 pub(crate) use addresses::{is_host, is_web_address};
 pub use rookery_common::protocol::server::Registration;
+pub use serve::ServeArgs;
 
 /// The file that is read when no other is named.
 const DEFAULT_FILE: &str = "coordinator.toml";
@@ -132,62 +133,6 @@ pub enum DownloadPath {
     Through,
 }
 
-/// The configuration file; every entry may be left out.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct ConfigFile {
-    /// Folder of the database and the files.
-    pub data_dir: Option<PathBuf>,
-    pub database: Option<String>,
-    /// The folder or the object store of networks and chunks.
-    #[serde(alias = "store")]
-    pub storage: Option<String>,
-    /// Seconds for which readiness is denied before the coordinator stops.
-    pub stop_notice: Option<u64>,
-    /// Where anyone can get networks.
-    pub public_url: Option<String>,
-    /// How clients get files from an object store.
-    pub downloads: Option<DownloadPath>,
-    pub log: Option<String>,
-    pub log_format: Option<LogFormat>,
-    pub listen: Option<String>,
-    pub metrics_listen: Option<String>,
-    /// Where browsers and workers reach the coordinator.
-    pub site_url: Option<String>,
-    pub registration: Option<Registration>,
-    /// Folders of Syzygy tables, by which games that tables have ended are checked.
-    pub syzygy: Option<Vec<PathBuf>>,
-    /// A file with the openings of matches: EPD, PGN or CSV, also compressed.
-    pub openings: Option<PathBuf>,
-    /// Other sites whose pages may read the API.
-    pub cors_origins: Option<Vec<String>>,
-    /// Where volunteers get the worker.
-    pub worker_url: Option<String>,
-    /// Where people get Rookery's source code.
-    pub source_url: Option<String>,
-    /// A folder with published datasets.
-    pub datasets: Option<PathBuf>,
-    /// Where people get the files of that folder.
-    pub datasets_url: Option<String>,
-    /// When datasets are published.
-    pub datasets_schedule: Option<String>,
-    /// Where promotions and verdicts are told.
-    pub webhook: Option<String>,
-    pub alerts_webhook: Option<String>,
-    /// What people read as the coordinator's name.
-    pub title: Option<String>,
-    /// The operator's address or page.
-    pub contact: Option<String>,
-    /// Where else to look.
-    pub links: Option<Vec<Link>>,
-    /// A PEM file with the chain of TLS certificates.
-    pub tls_cert: Option<PathBuf>,
-    /// A PEM file with the private key of the first of them.
-    pub tls_key: Option<PathBuf>,
-    /// How much each client may have.
-    pub limits: LimitArgs,
-}
-
 /// Settings that apply to every command.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct GlobalArgs {
@@ -241,14 +186,14 @@ pub struct Settings {
     pub log: String,
     pub log_format: LogFormat,
     /// The file's other entries.
-    pub file: ConfigFile,
+    pub file: ServeArgs,
 }
 
 impl Settings {
     /// Merges flags and environment (`args`) with the file.
     /// A file that was asked for must exist; unknown entries are errors.
     pub fn load(args: &GlobalArgs) -> anyhow::Result<Self> {
-        let file: ConfigFile = config::load(args.config.as_deref(), Some(Path::new(DEFAULT_FILE)))?;
+        let file: ServeArgs = config::load(args.config.as_deref(), Some(Path::new(DEFAULT_FILE)))?;
         let data_dir = args
             .data_dir
             .clone()

@@ -11,6 +11,15 @@ use super::address::ProxyHeader;
 /// Rates other than 0. What slower ones are worth takes longer than clocks can count.
 const RATES: RangeInclusive<f64> = 1e-6..=1e9;
 
+/// Settings with these names, each of the file where `own` does not say it.
+macro_rules! or {
+    ($own:ident, $file:ident: $($name:ident)+ $(; ..$rest:expr)?) => {
+        Self { $($name: $own.$name.or_else(|| $file.$name.clone()),)+ $(..$rest)? }
+    };
+}
+
+pub(crate) use or;
+
 /// Limits as they are written; what is not has its default, and 0 is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, clap::Args)]
 #[command(next_help_heading = "Limits")]
@@ -99,28 +108,11 @@ impl LimitArgs {
     /// These, and where they say nothing, the file's.
     #[must_use]
     pub fn or(self, file: &Self) -> Self {
-        Self {
-            trusted_proxies: self
-                .trusted_proxies
-                .or_else(|| file.trusted_proxies.clone()),
-            proxy_header: self.proxy_header.or(file.proxy_header),
-            address_rate: self.address_rate.or(file.address_rate),
-            contributor_rate: self.contributor_rate.or(file.contributor_rate),
-            upload_mib: self.upload_mib.or(file.upload_mib),
-            daily_upload_mib: self.daily_upload_mib.or(file.daily_upload_mib),
-            unreturned_leases: self.unreturned_leases.or(file.unreturned_leases),
-            contributor_leases: self.contributor_leases.or(file.contributor_leases),
-            worker_leases: self.worker_leases.or(file.worker_leases),
-            registrations: self.registrations.or(file.registrations),
-            connections: self.connections.or(file.connections),
-            address_connections: self.address_connections.or(file.address_connections),
-            address_answers: self.address_answers.or(file.address_answers),
-            listeners: self.listeners.or(file.listeners),
-            address_listeners: self.address_listeners.or(file.address_listeners),
-            body_mib: self.body_mib.or(file.body_mib),
-            idle_seconds: self.idle_seconds.or(file.idle_seconds),
-            stall_seconds: self.stall_seconds.or(file.stall_seconds),
-        }
+        or!(self, file:
+            trusted_proxies proxy_header address_rate contributor_rate upload_mib daily_upload_mib
+            unreturned_leases contributor_leases worker_leases registrations connections
+            address_connections address_answers listeners address_listeners body_mib idle_seconds
+            stall_seconds)
     }
 }
 

@@ -20,15 +20,13 @@ use super::{not_used, open_blobs_for, open_database_within, run as run_command};
 use crate::app::App;
 use crate::background;
 use crate::clock::SystemClock;
-use crate::config::Settings;
+use crate::config::{ServeArgs, Settings};
 use crate::db::sql::ledger_file;
 use crate::db::{DbError, NAME_AN_AUDITOR, SharedDatabase};
 use crate::server::scrape;
 use crate::server::sighup::Sighup;
 use crate::telemetry::{self, Dependencies};
 use rookery_common::files::{create_folder, folder_of};
-
-pub use args::ServeArgs;
 
 /// How long the coordinator waits at its start for a database server that does not answer yet.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -39,16 +37,17 @@ const BACKLOG: u32 = 1024;
 pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     telemetry::begin_logging(settings)?;
     telemetry::begin_metrics()?;
-    let book = args.book(settings)?;
-    let access = args.access(settings)?;
-    let webhooks = args.webhooks(settings)?;
-    let tls = args.tls(settings)?;
+    let args = args.or(&settings.file);
+    let book = args.book()?;
+    let access = args.access(settings.keys())?;
+    let webhooks = args.webhooks()?;
+    let tls = args.tls()?;
     let hangups = Sighup::listen();
     warn_of_own_store(settings);
-    let listen = args.listen(settings);
-    let port = reserve(&listen).await?;
+    let listen = args.listen();
+    let port = reserve(listen).await?;
     let _lock = lock(settings)?;
-    let blobs = open_blobs_for(settings, args.downloads(settings)?)?;
+    let blobs = open_blobs_for(settings, args.downloads()?)?;
     let db = open_database_within(settings, PATIENCE).await?;
     let unknown = background::claim(&db, &blobs).await;
     let unknown = unknown.with_context(|| not_used(settings))?;
@@ -62,18 +61,18 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
         create_missing(&db, name, args.params.as_deref()).await?;
     }
     let app = App::new(db, blobs, Arc::new(SystemClock), book, access);
-    if let Some(tables) = args.tables(settings)? {
+    if let Some(tables) = args.tables()? {
         // Nobody else sets them.
         let _ = app.tables.set(Box::new(tables));
     }
     // A store that cannot be used may come up later, but its operator should know at once.
     let mut dependencies = Dependencies::default();
     background::look_around(&app, &mut dependencies).await;
-    let listener = port.listen(BACKLOG).with_context(|| no_port(&listen))?;
+    let listener = port.listen(BACKLOG).with_context(|| no_port(listen))?;
     let address = listener.local_addr()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
     tracing::info!(%address, "The coordinator listens: {scheme}://{address}");
-    let watched = scrape::serve(args.metrics_listen(settings), app.stopping.clone()).await?;
+    let watched = scrape::serve(args.metrics_listen.as_deref(), app.stopping.clone()).await?;
     background::resume_leases(&app).await?;
     background::refit_all(&app).await?;
     warn_of_no_auditor(&app).await?;
@@ -83,7 +82,8 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     let upkeep = tokio::spawn(upkeep);
     let renewal = tokio::spawn(background::renew(tls.clone(), hangups));
     let signals = StopSignals::listen().context("cannot listen for SIGTERM and Ctrl-C")?;
-    shutdown::serve(app, listener, tls, signals, args.stop_notice(settings)).await;
+    let notice = Duration::from_secs(args.stop_notice.unwrap_or(0));
+    shutdown::serve(app, listener, tls, signals, notice).await;
     renewal.abort();
     upkeep.abort();
     beside.iter().chain(&watched).for_each(JoinHandle::abort);
