@@ -9,16 +9,20 @@ fn drawing(data: ChartData) -> Drawing {
     chart.drawings.remove(0)
 }
 
+/// A line through these points, without a name.
+fn through(points: impl IntoIterator<Item = (f64, f64)>) -> Vec<Line> {
+    vec![Line {
+        name: String::new(),
+        class: "a",
+        points: points.into_iter().collect(),
+    }]
+}
+
 #[test]
 fn long_numbers_have_room_on_the_left() {
     let chart = |low, high| {
-        let line = Line {
-            name: String::new(),
-            class: "a",
-            points: vec![(0.0, low), (1.0, high)],
-        };
         drawing(ChartData {
-            lines: vec![line],
+            lines: through([(0.0, low), (1.0, high)]),
             ..ChartData::default()
         })
     };
@@ -32,13 +36,8 @@ fn long_numbers_have_room_on_the_left() {
 #[test]
 fn short_lines_show_their_points_and_one_alone_is_seen() {
     let dots = |count: u32, points| {
-        let line = Line {
-            name: String::new(),
-            class: "a",
-            points: (0..count).map(|n| (f64::from(n), 1.0)).collect(),
-        };
         let chart = Chart::new(ChartData {
-            lines: vec![line],
+            lines: through((0..count).map(|n| (f64::from(n), 1.0))),
             points,
             size: Size::Half,
             ..ChartData::default()
@@ -68,14 +67,8 @@ fn short_lines_show_their_points_and_one_alone_is_seen() {
 #[test]
 fn a_wide_chart_is_drawn_for_phones_or_scrolls_there() {
     let screens = |count: usize, size| {
-        let line = Line {
-            name: String::new(),
-            class: "a",
-            points: (0..count).map(|n| (n as f64, 1.0)).collect(),
-        };
-        let lines = vec![line];
         let chart = Chart::new(ChartData {
-            lines,
+            lines: through((0..count).map(|n| (n as f64, 1.0))),
             size,
             ..ChartData::default()
         });
@@ -126,14 +119,8 @@ fn points_that_lead_somewhere_have_names_and_what_was_rejected_is_a_square() {
 #[test]
 fn an_axis_around_a_single_value_is_as_long_as_it_must_be() {
     let ends = |y_span| {
-        let points = vec![(0.0, 0.0)];
-        let line = Line {
-            name: String::new(),
-            class: "a",
-            points,
-        };
         let chart = drawing(ChartData {
-            lines: vec![line],
+            lines: through([(0.0, 0.0)]),
             y_span,
             ..ChartData::default()
         });
@@ -147,13 +134,8 @@ fn an_axis_around_a_single_value_is_as_long_as_it_must_be() {
 #[test]
 fn a_part_of_a_chart_is_drawn_over_all_of_the_width() {
     let drawn = |view| {
-        let line = Line {
-            name: String::new(),
-            class: "a",
-            points: (0..=10).map(|n| (f64::from(n), f64::from(n))).collect(),
-        };
         let chart = drawing(ChartData {
-            lines: vec![line],
+            lines: through((0..=10).map(|n| (f64::from(n), f64::from(n)))),
             view,
             ..ChartData::default()
         });
@@ -170,14 +152,9 @@ fn a_part_of_a_chart_is_drawn_over_all_of_the_width() {
 
 #[test]
 fn one_value_and_odd_values_are_drawn_without_trouble() {
-    let points = vec![(3.0, f64::NAN), (4.0, 1.5), (f64::INFINITY, 2.0)];
-    let line = Line {
-        name: "loss".to_owned(),
-        class: "a",
-        points,
-    };
+    let odd = [(3.0, f64::NAN), (4.0, 1.5), (f64::INFINITY, 2.0)];
     let chart = Chart::new(ChartData {
-        lines: vec![line],
+        lines: through(odd),
         ..ChartData::default()
     })
     .unwrap();
