@@ -230,3 +230,44 @@ impl Columns {
         Ok(())
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use rookery_common::chess::moves::{canonical_moves, parse_uci};
+    use rookery_common::chess::{GameEnd, Termination};
+    use rookery_common::chunk::{Effort, GameKind, GameRecord, GameStart, PlyRecord};
+    use rookery_common::ids::Seed;
+
+    /// A game of these moves, the first `given` of them by its opening. Searches have visited every move once.
+    pub(crate) fn record(fen: Option<&str>, given: usize, moves: &str) -> GameRecord {
+        let start = GameStart {
+            fen: fen.map(str::to_owned),
+            moves: Vec::new(),
+        };
+        let mut game = start.history().unwrap();
+        let mut plies = Vec::new();
+        for text in moves.split_whitespace() {
+            let played = parse_uci(game.position(), text).unwrap();
+            plies.push(PlyRecord {
+                played,
+                effort: Effort::Full,
+                visits: vec![1; canonical_moves(game.position()).len()],
+                target: None,
+                root_q: 0.0,
+                root_draw: 0.0,
+                best_q: 0.0,
+            });
+            game.push(played);
+        }
+        let searched = plies.split_off(given);
+        let moves = plies.iter().map(|ply| ply.played).collect();
+        GameRecord {
+            index: 0,
+            kind: GameKind::SelfPlay { play_on: false },
+            seed: Seed(1),
+            start: GameStart { moves, ..start },
+            plies: searched,
+            end: game.end().unwrap_or(GameEnd::draw(Termination::PlyLimit)),
+        }
+    }
+}

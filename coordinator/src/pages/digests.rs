@@ -166,42 +166,16 @@ impl Digest {
 
 #[cfg(test)]
 mod tests {
-    use rookery_common::chess::moves::{canonical_moves, parse_uci};
-    use rookery_common::chess::{GameEnd, GameHistory, Termination};
-    use rookery_common::chunk::{Effort, GameKind, GameStart, PlyRecord};
-    use rookery_common::ids::Seed;
-
     use super::*;
+    use crate::dataset::tests::record;
 
     /// Fool's mate, with what the mover of each ply expected.
     fn fools_mate(values: [f32; 4]) -> GameRecord {
-        let mut game = GameHistory::default();
-        let plies = ["f2f3", "e7e5", "g2g4", "d8h4"].into_iter().zip(values);
-        let plies = plies.map(|(text, root_q)| {
-            let played = parse_uci(game.position(), text).unwrap();
-            let visits = vec![1; canonical_moves(game.position()).len()];
-            game.push(played);
-            PlyRecord {
-                played,
-                effort: Effort::Full,
-                visits,
-                target: None,
-                root_q,
-                root_draw: 0.0,
-                best_q: root_q,
-            }
-        });
-        GameRecord {
-            index: 0,
-            kind: GameKind::SelfPlay { play_on: false },
-            seed: Seed(1),
-            start: GameStart::default(),
-            plies: plies.collect(),
-            end: GameEnd {
-                result: GameResult::BlackWins,
-                termination: Termination::Checkmate,
-            },
+        let mut record = record(None, 0, "f2f3 e7e5 g2g4 d8h4");
+        for (ply, value) in record.plies.iter_mut().zip(values) {
+            (ply.root_q, ply.best_q) = (value, value);
         }
+        record
     }
 
     #[test]

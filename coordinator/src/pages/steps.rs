@@ -161,48 +161,18 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rookery_common::chess::moves::parse_uci;
-    use rookery_common::chess::{GameEnd, GameHistory, Termination};
-    use rookery_common::chunk::{GameKind, GameStart};
-    use rookery_common::ids::Seed;
-
-    fn record() -> GameRecord {
-        let mut game = GameHistory::default();
-        let mut play = |text: &str| {
-            let legal = canonical_moves(game.position());
-            let m = parse_uci(game.position(), text).unwrap();
-            game.push(m);
-            (m, legal)
-        };
-        let (opening, _) = play("e2e4");
-        let (reply, legal) = play("e7e5");
-        let mut visits = vec![0; legal.len()];
-        visits[0] = 10;
-        visits[legal.iter().position(|m| *m == reply).unwrap()] = 30;
-        GameRecord {
-            index: 0,
-            kind: GameKind::SelfPlay { play_on: false },
-            seed: Seed(1),
-            start: GameStart {
-                fen: None,
-                moves: vec![opening],
-            },
-            plies: vec![PlyRecord {
-                played: reply,
-                effort: Effort::Full,
-                visits,
-                target: None,
-                root_q: 0.5,
-                root_draw: 0.25,
-                best_q: 0.5,
-            }],
-            end: GameEnd::draw(Termination::PlyLimit),
-        }
-    }
+    use crate::dataset::tests::record;
 
     #[test]
     fn searches_stand_in_the_positions_where_they_were_made() {
-        let steps = Steps::of(&record()).unwrap();
+        let mut record = record(None, 1, "e2e4 e7e5");
+        let legal = canonical_moves(record.start.history().unwrap().position());
+        let reply = &mut record.plies[0];
+        let place = legal.iter().position(|m| *m == reply.played).unwrap();
+        reply.visits.fill(0);
+        (reply.visits[0], reply.visits[place]) = (10, 30);
+        (reply.root_q, reply.root_draw) = (0.5, 0.25);
+        let steps = Steps::of(&record).unwrap();
         assert_eq!(steps.positions.len(), 3);
         assert!(steps.positions[0].search.is_none(), "the opening was given");
         let search = steps.positions[1].search.as_ref().unwrap();

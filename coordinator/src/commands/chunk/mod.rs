@@ -233,13 +233,11 @@ fn check_name(path: &Path, bytes: &[u8]) -> anyhow::Result<ContentHash> {
 #[cfg(test)]
 mod tests {
     use parquet::file::reader::{FileReader as _, SerializedFileReader};
-    use rookery_common::chess::moves::canonical_moves;
-    use rookery_common::chess::{GameEnd, GameHistory, Termination};
-    use rookery_common::chunk::{Effort, GameKind, GameStart, PlyRecord};
-    use rookery_common::ids::{JobId, Seed};
+    use rookery_common::ids::JobId;
     use rookery_common::protocol::jobs::{Backend, WorkKind};
 
     use super::*;
+    use crate::dataset::tests::record;
 
     #[test]
     fn an_export_replaces_no_file_by_itself() {
@@ -269,27 +267,7 @@ mod tests {
             backend: Backend::CpuF32,
             kind: WorkKind::SelfPlay,
         };
-        let played = canonical_moves(GameHistory::default().position())[0];
-        let ply = PlyRecord {
-            played,
-            effort: Effort::Full,
-            visits: vec![1; 20],
-            target: None,
-            root_q: 0.0,
-            root_draw: 0.5,
-            best_q: 0.0,
-        };
-        let game = GameRecord {
-            index: 0,
-            kind: GameKind::SelfPlay { play_on: false },
-            seed: Seed(1),
-            start: GameStart {
-                fen: None,
-                moves: Vec::new(),
-            },
-            plies: vec![ply],
-            end: GameEnd::draw(Termination::PlyLimit),
-        };
+        let game = record(None, 0, "e2e4");
         let mut out = tempfile::tempfile().unwrap();
         write_as(ExportFormat::Parquet, &header, &[game], &mut out).unwrap();
         let reader = SerializedFileReader::new(out).unwrap();

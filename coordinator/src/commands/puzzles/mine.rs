@@ -62,46 +62,7 @@ fn puzzle(history: &GameHistory, last_move: Option<Move>, mate: &ForcedMate) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rookery_common::chess::moves::{canonical_moves, parse_uci};
-    use rookery_common::chess::{GameEnd, Termination};
-    use rookery_common::chunk::{Effort, GameKind, GameStart, PlyRecord};
-    use rookery_common::ids::Seed;
-
-    /// A game whose searches visited nothing; only its moves matter here.
-    fn record(fen: Option<&str>, opening: usize, moves: &str) -> GameRecord {
-        let start = GameStart {
-            fen: fen.map(str::to_owned),
-            moves: Vec::new(),
-        };
-        let mut game = start.history().unwrap();
-        let mut played = Vec::new();
-        for text in moves.split_whitespace() {
-            let visits = vec![0; canonical_moves(game.position()).len()];
-            let m = parse_uci(game.position(), text).unwrap();
-            game.push(m);
-            let (root_q, root_draw, best_q) = (0.0, 0.0, 0.0);
-            let (effort, target) = (Effort::Full, None);
-            played.push(PlyRecord {
-                played: m,
-                effort,
-                visits,
-                target,
-                root_q,
-                root_draw,
-                best_q,
-            });
-        }
-        let plies = played.split_off(opening);
-        let moves = played.iter().map(|ply| ply.played).collect();
-        GameRecord {
-            index: 0,
-            kind: GameKind::SelfPlay { play_on: false },
-            seed: Seed(1),
-            start: GameStart { moves, ..start },
-            plies,
-            end: game.end().unwrap_or(GameEnd::draw(Termination::PlyLimit)),
-        }
-    }
+    use crate::dataset::tests::record;
 
     fn lines(puzzles: &[Puzzle]) -> Vec<String> {
         puzzles.iter().map(|p| p.moves.join(" ")).collect()
