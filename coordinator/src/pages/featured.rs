@@ -113,28 +113,13 @@ impl Featured {
 mod tests {
     use std::sync::Arc;
 
-    use serde_json::json;
-    use shakmaty::Chess;
-
     use super::*;
-    use crate::pages::digests::{Digest, Peak};
+    use crate::pages::instructive::tests as instructive;
 
     fn game(id: i64, day: &str, value: f32) -> Digested {
-        let info = json!({
-            "id": id, "run": "main", "kind": "match", "white": 3, "black": 1, "result": "white-wins",
-            "termination": "checkmate", "plies": 57, "contributor": "ada", "chunk": "0".repeat(64),
-            "place": 0, "accepted_at": format!("{day}T10:00:00Z"),
-        });
-        let digest = Digest {
-            opening: None,
-            is_level: true,
-            peak: Some(Peak { ply: 9, value }),
-            end: (Chess::default(), None),
-        };
-        Digested {
-            info: serde_json::from_value(info).unwrap(),
-            digest: Arc::new(digest),
-        }
+        let mut info = instructive::game(id, (3, 1), "white-wins", 57);
+        info.accepted_at = format!("{day}T10:00:00Z");
+        instructive::digested(info, value)
     }
 
     #[test]

@@ -148,7 +148,7 @@ fn greatest_upset<'a>(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use serde_json::json;
@@ -158,7 +158,12 @@ mod tests {
     use crate::pages::digests::{Digest, Peak};
     use crate::pages::story::tests::network;
 
-    fn game(id: i64, (white, black): (u32, u32), result: &str, plies: u32) -> GameInfo {
+    pub(in crate::pages) fn game(
+        id: i64,
+        (white, black): (u32, u32),
+        result: &str,
+        plies: u32,
+    ) -> GameInfo {
         serde_json::from_value(json!({
             "id": id, "run": "main", "kind": "match", "white": white, "black": black, "result": result,
             "termination": "checkmate", "plies": plies, "contributor": "ada", "chunk": "0".repeat(64),
@@ -167,7 +172,7 @@ mod tests {
         .unwrap()
     }
 
-    fn digested(info: GameInfo, value: f32) -> Digested {
+    pub(in crate::pages) fn digested(info: GameInfo, value: f32) -> Digested {
         Digested {
             info,
             digest: Arc::new(Digest {
