@@ -135,36 +135,31 @@ impl Dialect {
         Ok(options.disable_statement_logging())
     }
 
+    const fn choose(self, sqlite: &'static str, postgres: &'static str) -> &'static str {
+        match self {
+            Self::Sqlite => sqlite,
+            Self::Postgres => postgres,
+        }
+    }
+
     /// Statements with which a writer's session begins.
     pub(crate) const fn writer_session(self) -> &'static str {
-        match self {
-            Self::Sqlite => SQLITE_WRITER,
-            Self::Postgres => POSTGRES_WRITER,
-        }
+        self.choose(SQLITE_WRITER, POSTGRES_WRITER)
     }
 
     /// Statements with which the session of one that is alone begins.
     pub(crate) const fn session_alone(self) -> &'static str {
-        match self {
-            Self::Sqlite => SQLITE_ALONE,
-            Self::Postgres => POSTGRES_ALONE,
-        }
+        self.choose(SQLITE_ALONE, POSTGRES_ALONE)
     }
 
     /// Statements with which its transaction begins.
     pub(crate) const fn begin_alone(self) -> &'static str {
-        match self {
-            Self::Sqlite => SQLITE_BEGIN_ALONE,
-            Self::Postgres => POSTGRES_BEGIN_ALONE,
-        }
+        self.choose(SQLITE_BEGIN_ALONE, POSTGRES_BEGIN_ALONE)
     }
 
     /// The question for all columns of all tables: table, name, type, and place in the primary key.
     pub(crate) const fn columns(self) -> &'static str {
-        match self {
-            Self::Sqlite => SQLITE_COLUMNS,
-            Self::Postgres => POSTGRES_COLUMNS,
-        }
+        self.choose(SQLITE_COLUMNS, POSTGRES_COLUMNS)
     }
 
     /// Statements with which a reader's session begins, so that none of its statements takes longer.
@@ -180,18 +175,15 @@ impl Dialect {
 
     /// Statements with which a group of operations begins.
     pub(crate) const fn begin(self) -> &'static str {
-        match self {
-            Self::Sqlite => SQLITE_BEGIN,
-            Self::Postgres => POSTGRES_BEGIN,
-        }
+        self.choose(SQLITE_BEGIN, POSTGRES_BEGIN)
     }
 
     /// Asks for the name of the table in which sqlx notes the steps of the schema that were taken; nothing if there is none.
     pub(crate) const fn steps_table(self) -> &'static str {
-        match self {
-            Self::Sqlite => "SELECT name FROM sqlite_master WHERE name = '_sqlx_migrations'",
-            Self::Postgres => "SELECT CAST(to_regclass('_sqlx_migrations') AS TEXT)",
-        }
+        self.choose(
+            "SELECT name FROM sqlite_master WHERE name = '_sqlx_migrations'",
+            "SELECT CAST(to_regclass('_sqlx_migrations') AS TEXT)",
+        )
     }
 
     /// The steps of the schema that the last builds before 0.1.0 have taken.
