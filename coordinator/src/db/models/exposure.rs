@@ -1,7 +1,6 @@
 //! Networks that may have learnt from a contributor's games.
 
 use rookery_common::ids::RunName;
-use sqlx_macros::FromRow;
 
 use crate::db::error::Result;
 use crate::db::models::conditions::is_training;
@@ -16,7 +15,7 @@ impl Ledger {
     pub async fn exposures(&self, user: &str) -> Result<Vec<Exposure>> {
         read!(self, "exposure", |conn| async {
             let user = users::id_of(conn, user).await?;
-            let rows: Vec<Row> = sqlx::query_as(concat!(
+            let rows: Vec<(String, i64, i64, i64)> = sqlx::query_as(concat!(
                 "SELECT r.name AS run, c.since, n.number,
                    CASE WHEN r.best = n.number THEN 1 ELSE 0 END AS is_best
                  FROM (SELECT run_id, min(accepted_at) AS since FROM chunks
@@ -31,11 +30,11 @@ impl Ledger {
             .fetch_all(conn)
             .await?;
             let mut found: Vec<Exposure> = Vec::new();
-            for row in rows {
-                let run: RunName = parse("run", &row.run)?;
-                let number = network(row.number)?;
+            for (run, since, number, is_best) in rows {
+                let run: RunName = parse("run", &run)?;
+                let number = network(number)?;
                 if found.last().is_none_or(|last| last.run != run) {
-                    let (since, best) = (time_text(row.since)?, false);
+                    let (since, best) = (time_text(since)?, false);
                     let networks = Vec::new();
                     found.push(Exposure {
                         run,
@@ -46,18 +45,10 @@ impl Ledger {
                 }
                 if let Some(last) = found.last_mut() {
                     last.networks.push(number);
-                    last.best |= row.is_best != 0;
+                    last.best |= is_best != 0;
                 }
             }
             Ok(found)
         })
     }
-}
-
-#[derive(FromRow)]
-struct Row {
-    run: String,
-    since: i64,
-    number: i64,
-    is_best: i64,
 }

@@ -4,7 +4,6 @@ use jiff::Timestamp;
 use rookery_common::ids::{ContentHash, RunName};
 use rookery_common::signing::{RunKey, RunKeyInfo, Signature};
 use sqlx::AnyConnection;
-use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::Action;
@@ -18,18 +17,18 @@ impl Ledger {
     pub async fn run_keys(&self, run: &RunName) -> Result<Vec<RunKeyInfo>> {
         read!(self, "keys", |conn| async {
             let run = runs::id_of(conn, run).await?;
-            let rows: Vec<Row> = sqlx::query_as(
+            let rows: Vec<(String, Option<String>, i64)> = sqlx::query_as(
                 "SELECT key, endorsement, added_at FROM run_keys WHERE run_id = $1 ORDER BY number",
             )
             .bind(run)
             .fetch_all(conn)
             .await?;
             rows.into_iter()
-                .map(|row| {
+                .map(|(key, endorsement, added_at)| {
                     Ok(RunKeyInfo {
-                        key: parse("key", &row.key)?,
-                        endorsement: row.endorsement.map(Signature),
-                        since: time_text(row.added_at)?,
+                        key: parse("key", &key)?,
+                        endorsement: endorsement.map(Signature),
+                        since: time_text(added_at)?,
                     })
                 })
                 .collect()
@@ -114,13 +113,6 @@ impl Ledger {
             Ok(found.map(Signature))
         })
     }
-}
-
-#[derive(FromRow)]
-struct Row {
-    key: String,
-    endorsement: Option<String>,
-    added_at: i64,
 }
 
 pub(crate) async fn sign(

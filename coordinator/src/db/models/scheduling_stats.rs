@@ -72,15 +72,6 @@ pub(crate) async fn of_run(
     })
 }
 
-/// A network that was best, or is.
-#[derive(FromRow)]
-struct Former {
-    number: i64,
-    hash: Vec<u8>,
-    bytes: i64,
-    status: String,
-}
-
 /// The network that was best before `best`, if `best` is the last one that was promoted and was not
 /// come back to by a rollback. Those that were demoted since are passed over: no more than a few follow
 /// each other, and a run with more is told of its next best at once.
@@ -89,7 +80,7 @@ pub(crate) async fn load_predecessor(
     run: i64,
     best: NetworkNumber,
 ) -> Result<Option<NetworkRef>> {
-    let line: Vec<Former> = sqlx::query_as(concat!(
+    let line: Vec<(i64, Vec<u8>, i64, String)> = sqlx::query_as(concat!(
         "SELECT n.number, n.hash, n.bytes, n.status
          FROM networks n LEFT JOIN matches m ON m.id = n.gate_id
          WHERE n.run_id = $1 AND n.status IN ('initial', 'promoted', 'demoted')
@@ -100,19 +91,16 @@ pub(crate) async fn load_predecessor(
     .bind(run)
     .fetch_all(conn)
     .await?;
-    let Some((last, earlier)) = line.split_first() else {
+    let Some(((last, ..), earlier)) = line.split_first() else {
         return Ok(None);
     };
-    if last.number != i64::from(best.0) {
+    if *last != i64::from(best.0) {
         return Ok(None);
     }
     let demoted = NetworkStatus::Demoted.name();
-    let former = earlier.iter().find(|former| former.status != demoted);
+    let former = earlier.iter().find(|(.., status)| status != demoted);
     former
-        .map(|former| {
-            let number = network(former.number)?;
-            networks::reference_of(&former.hash, number, former.bytes)
-        })
+        .map(|(number, hash, bytes, _)| networks::reference_of(hash, network(*number)?, *bytes))
         .transpose()
 }
 

@@ -2,7 +2,6 @@
 
 use rookery_common::protocol::trust::WorkerBlock;
 use sqlx::AnyConnection;
-use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::models::operator_log::Action;
@@ -70,31 +69,24 @@ impl Ledger {
     }
 }
 
-#[derive(FromRow)]
-struct BlockRow {
-    worker: String,
-    reason: String,
-    actor: String,
-    at: i64,
-}
-
 /// A contributor's blocked workers, by name.
 pub(crate) async fn of_user(conn: &mut AnyConnection, user: i64) -> Result<Vec<WorkerBlock>> {
-    let rows: Vec<BlockRow> = sqlx::query_as(
+    let rows: Vec<(String, String, String, i64)> = sqlx::query_as(
         "SELECT worker, reason, actor, at FROM worker_blocks WHERE user_id = $1 ORDER BY worker",
     )
     .bind(user)
     .fetch_all(conn)
     .await?;
-    let block = |row: BlockRow| {
-        Ok(WorkerBlock {
-            worker: row.worker,
-            reason: row.reason,
-            by: row.actor,
-            since: time_text(row.at)?,
+    rows.into_iter()
+        .map(|(worker, reason, by, at)| {
+            Ok(WorkerBlock {
+                worker,
+                reason,
+                by,
+                since: time_text(at)?,
+            })
         })
-    };
-    rows.into_iter().map(block).collect()
+        .collect()
 }
 
 fn unknown(user: &str, worker: &str) -> DbError {

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use sqlx::AnyConnection;
-use sqlx_macros::FromRow;
 
 use crate::db::error::{DbError, Result};
 use crate::db::sql::statement::Statement;
@@ -26,14 +25,6 @@ struct Contributor {
     of_workers: HashMap<String, i64>,
     /// When the first of them ends.
     first: Option<i64>,
-}
-
-#[derive(FromRow)]
-struct Row {
-    user_id: i64,
-    worker: String,
-    leases: i64,
-    first: i64,
 }
 
 impl OpenLeases {
@@ -59,9 +50,9 @@ impl OpenLeases {
         );
         query.bind(now)?.push(" AND user_id IN (");
         query.bind_all(&users)?.push(") GROUP BY user_id, worker");
-        let rows: Vec<Row> = query.fetch_all(conn).await?;
-        for row in rows {
-            held.add(row.user_id, row.worker, row.leases, row.first);
+        let rows: Vec<(i64, String, i64, i64)> = query.fetch_all(conn).await?;
+        for (user, worker, leases, first) in rows {
+            held.add(user, worker, leases, first);
         }
         Ok(held)
     }

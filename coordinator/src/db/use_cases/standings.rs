@@ -56,16 +56,8 @@ impl Ledger {
     }
 }
 
-#[derive(FromRow)]
-struct Facts {
-    name: String,
-    open: i64,
-    positions: i64,
-    held: i64,
-}
-
 async fn load_trust(conn: &mut AnyConnection, user: UserId) -> Result<TrustInfo> {
-    let facts: Facts = sqlx::query_as(
+    let (name, open, positions, held_chunks): (String, i64, i64, i64) = sqlx::query_as(
         "SELECT u.name,
            (SELECT count(*) FROM audits a WHERE a.user_id = u.id AND a.state = 'open') AS open,
            (SELECT CAST(coalesce(sum(o.plies), 0) AS BIGINT) FROM audit_opinions o
@@ -84,17 +76,17 @@ async fn load_trust(conn: &mut AnyConnection, user: UserId) -> Result<TrustInfo>
         None => TrustLevel::Trusted,
     };
     Ok(TrustInfo {
-        name: facts.name,
+        name,
         level,
         audits_passed: record.passed,
         audits_failed: record.failed,
-        audits_open: to_u32("number of audits", facts.open)?,
+        audits_open: to_u32("number of audits", open)?,
         audit_rate: full_audit_share(record),
-        audited_positions: to_count(facts.positions),
-        held_chunks: to_u32("number of chunks", facts.held)?,
+        audited_positions: to_count(positions),
+        held_chunks: to_u32("number of chunks", held_chunks)?,
         quarantine,
         blocked_workers: worker_blocks::of_user(conn, user.0).await?,
-        held: match facts.held {
+        held: match held_chunks {
             0 => Vec::new(),
             _ => held(conn, user).await?,
         },
