@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use rookery_common::chess::EndgameTables;
 use rookery_common::ids::{ContentHash, UserId};
 use rookery_common::openings::OpeningBook;
-use rookery_common::protocol::server::Presentation;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -15,16 +14,12 @@ use crate::archives::{ArchiveError, read_chunk};
 use crate::blobs::SharedBlobs;
 use crate::clock::Clock;
 use crate::concurrency::{ConcurrencyLimit, FairLimit};
-use crate::config::{
-    AccessConfig, DatasetConfig, MetricsAddress, Origins, PageUrl, Registration, SiteUrl,
-    WorkerSources,
-};
+use crate::config::AccessConfig;
 use crate::db::{DbError, SharedDatabase};
 use crate::events::EventBus;
 use crate::fleet::Fleet;
-use crate::limits::Limits;
 use crate::live_boards::LiveBoards;
-use crate::signing::{JobMetadataCache, KeyFolder};
+use crate::signing::JobMetadataCache;
 use crate::worker_names::WorkerNames;
 
 /// Chunks of one contributor for each core: one is verified while the next is looked up.
@@ -51,27 +46,11 @@ pub struct Parts {
     pub book: Arc<OpeningBook>,
     /// Endgame tables, if the operator has some: games that tables have ended are checked by them.
     pub tables: OnceLock<Box<dyn EndgameTables>>,
-    pub registration: Registration,
-    /// How much each client may have.
-    pub limits: Arc<Limits>,
-    /// Other sites whose pages may read.
-    pub origins: Origins,
-    /// Where volunteers get the worker, if the operator says so.
-    pub worker_sources: WorkerSources,
-    /// Where people get Rookery's source code, if the operator says so.
-    pub source: Option<PageUrl>,
-    /// What was published of the runs.
-    pub datasets: DatasetConfig,
-    /// What the coordinator is called, whom to write to, where else to look.
-    pub presentation: Presentation,
-    /// Where the coordinator is reached, if the operator says so.
-    pub site: Option<SiteUrl>,
-    pub metrics_address: MetricsAddress,
+    /// What the operator says of who may come in, and by what.
+    pub access: AccessConfig,
     /// Cancelled when the coordinator is about to stop: load balancers should send no
     /// more, but those that come are served.
     pub leaving: CancellationToken,
-    /// Where the secret keys of runs lie.
-    pub keys: KeyFolder,
     /// What jobs say besides their work.
     pub job_metadata: JobMetadataCache,
     /// How many workers there are, and when those ask again for which there is nothing.
@@ -105,7 +84,6 @@ impl App {
         book: OpeningBook,
         access: impl Into<AccessConfig>,
     ) -> Self {
-        let access = access.into();
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self(Arc::new(Parts {
             db,
@@ -115,17 +93,8 @@ impl App {
             alerts: Alerts::default(),
             book: Arc::new(book),
             tables: OnceLock::new(),
-            registration: access.registration,
-            limits: Arc::new(access.limits),
-            origins: access.origins,
-            worker_sources: access.worker_sources,
-            source: access.source,
-            datasets: access.datasets,
-            presentation: access.presentation,
-            site: access.site,
-            metrics_address: access.metrics_address,
+            access: access.into(),
             leaving: CancellationToken::new(),
-            keys: access.keys,
             job_metadata: JobMetadataCache::default(),
             fleet: Fleet::default(),
             worker_names: WorkerNames::default(),
@@ -166,5 +135,13 @@ impl Deref for App {
 
     fn deref(&self) -> &Parts {
         &self.0
+    }
+}
+
+impl Deref for Parts {
+    type Target = AccessConfig;
+
+    fn deref(&self) -> &AccessConfig {
+        &self.access
     }
 }

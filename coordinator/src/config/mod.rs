@@ -5,6 +5,7 @@ mod addresses;
 mod serve;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use axum::http::HeaderValue;
@@ -84,7 +85,7 @@ pub enum MetricsAddress {
 pub struct AccessConfig {
     pub registration: Registration,
     /// How much each client may have.
-    pub limits: Limits,
+    pub limits: Arc<Limits>,
     /// Other sites whose pages may read.
     pub origins: Origins,
     /// Where volunteers get the worker, if the operator says so.

@@ -1,6 +1,7 @@
 //! What `serve` is told: by its flags, their variables, and the configuration file.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use rookery_common::openings::OpeningBook;
@@ -65,7 +66,7 @@ impl ServeArgs {
         presentation.check().map_err(anyhow::Error::msg)?;
         Ok(AccessConfig {
             registration: self.registration.unwrap_or_default(),
-            limits: Limits::new(self.limits.clone()).within(open_files()),
+            limits: Arc::new(Limits::new(self.limits.clone()).within(open_files())),
             keys,
             site: self.site_url.as_deref().map(SiteUrl::read).transpose()?,
             metrics_address: scrape::address(self.metrics_listen.as_deref()),

@@ -247,7 +247,7 @@ async fn nobody_fills_the_disk_with_chunks_that_are_held() {
     };
     let doors = AccessConfig {
         registration: Registration::Open,
-        limits: Limits::new(limits),
+        limits: Limits::new(limits).into(),
         ..AccessConfig::default()
     };
     let app = TestApp::with(doors, params()).await;

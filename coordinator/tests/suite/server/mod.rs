@@ -46,7 +46,7 @@ impl Site {
     async fn start_with(limits: Limits, tls: Option<ServerCertificate>) -> Self {
         let doors = AccessConfig {
             registration: Registration::Open,
-            limits,
+            limits: limits.into(),
             ..AccessConfig::default()
         };
         let app = TestApp::with(doors, params()).await;
