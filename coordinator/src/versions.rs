@@ -121,7 +121,7 @@ pub fn notices(run: &RunInfo, request: &JobRequest, now: Timestamp) -> Vec<Strin
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use rookery_common::params::RunParams;
     use rookery_common::protocol::jobs::Backend;
 
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    fn request(version: &str, run: Option<&str>) -> JobRequest {
+    pub(crate) fn request(version: &str, run: Option<&str>) -> JobRequest {
         JobRequest {
             protocol: PROTOCOL_VERSION,
             version: version.to_owned(),

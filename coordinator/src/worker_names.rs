@@ -107,18 +107,12 @@ mod tests {
     use rookery_common::protocol::jobs::Backend;
 
     use super::*;
+    use crate::versions;
 
     fn request(backend: Backend) -> JobRequest {
         JobRequest {
-            protocol: 1,
-            version: "0.1.0".to_owned(),
-            worker: "rig".to_owned(),
             backend,
-            run: None,
-            concurrent_games: 0,
-            evals_per_second: 0.0,
-            programs: false,
-            solver: true,
+            ..versions::tests::request("0.1.0", None)
         }
     }
 

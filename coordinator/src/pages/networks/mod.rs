@@ -184,27 +184,13 @@ fn value(spec: &NetworkSpec) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rookery_common::ids::ContentHash;
-    use rookery_common::protocol::networks::NetworkStatus;
+    use crate::pages::story;
 
     pub(super) fn network(number: u32) -> NetworkInfo {
         NetworkInfo {
-            run: "main".parse().unwrap(),
-            number: NetworkNumber(number),
-            anchor: None,
-            anchor_elo: None,
-            hash: ContentHash::of(&number.to_be_bytes()),
-            bytes: 1,
-            spec: NetworkSpec::resnet(1, 8),
-            status: NetworkStatus::Promoted,
-            gate: None,
             rating: None,
-            puzzles: None,
-            training_games: 0,
-            positions: None,
             submitted_at: String::new(),
-            file: String::new(),
-            exports: Vec::new(),
+            ..story::tests::network(number, 0.0, None)
         }
     }
 
