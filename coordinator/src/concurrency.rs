@@ -112,8 +112,6 @@ impl Permit {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-
     use futures_util::FutureExt;
     use tokio::sync::oneshot;
 
@@ -151,21 +149,14 @@ mod tests {
         assert_eq!(each.each.lock().len(), 1, "nothing is kept of who has gone");
     }
 
-    #[tokio::test]
-    async fn work_whose_client_has_gone_keeps_its_place() {
+    /// A client has something done in a place of its own, and goes away before it is.
+    async fn keeps_its_place<W: Future<Output = Result<(), JoinError>> + Send + 'static>(
+        begin: impl FnOnce(Permit, oneshot::Sender<()>, oneshot::Receiver<()>) -> W,
+    ) {
         let turns = ConcurrencyLimit::new(1);
-        let (release, released) = mpsc::channel::<()>();
-        let (begin, begun) = oneshot::channel::<()>();
-        let client = tokio::spawn({
-            let turns = turns.clone();
-            async move {
-                let work = move || {
-                    begin.send(()).unwrap();
-                    released.recv().unwrap();
-                };
-                turns.next().await.work(work).await
-            }
-        });
+        let (release, released) = oneshot::channel();
+        let (begins, begun) = oneshot::channel();
+        let client = tokio::spawn(begin(turns.next().await, begins, released));
         begun.await.unwrap();
         client.abort();
         assert!(client.await.unwrap_err().is_cancelled());
@@ -176,26 +167,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn work_whose_client_has_gone_keeps_its_place() {
+        keeps_its_place(|place, begins, released| {
+            place.work(move || {
+                begins.send(()).unwrap();
+                released.blocking_recv().unwrap();
+            })
+        })
+        .await;
+    }
+
+    #[tokio::test]
     async fn a_query_whose_client_has_gone_keeps_its_place() {
-        let turns = ConcurrencyLimit::new(1);
-        let (release, released) = oneshot::channel::<()>();
-        let (begin, begun) = oneshot::channel::<()>();
-        let client = tokio::spawn({
-            let turns = turns.clone();
-            async move {
-                let query = async move {
-                    begin.send(()).unwrap();
-                    released.await.unwrap();
-                };
-                turns.next().await.wait_for(query).await
-            }
-        });
-        begun.await.unwrap();
-        client.abort();
-        assert!(client.await.unwrap_err().is_cancelled());
-        assert_eq!(turns.free(), 0);
-        release.send(()).unwrap();
-        let _next = turns.next().await;
-        assert_eq!(turns.free(), 0);
+        keeps_its_place(|place, begins, released| {
+            place.wait_for(async move {
+                begins.send(()).unwrap();
+                released.await.unwrap();
+            })
+        })
+        .await;
     }
 }
