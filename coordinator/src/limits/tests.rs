@@ -1,17 +1,22 @@
 use super::*;
 
+fn limits(change: impl FnOnce(&mut LimitArgs)) -> Limits {
+    let mut args = LimitArgs::default();
+    change(&mut args);
+    Limits::new(args)
+}
+
 fn client(text: &str) -> Option<ClientAddress> {
     text.parse().ok().map(ClientAddress)
 }
 
 #[test]
 fn an_address_has_so_many_connections_and_listeners_and_this_machine_any_number() {
-    let limits = Limits::new(LimitArgs {
-        address_connections: Some(2),
-        listeners: Some(3),
-        address_listeners: Some(2),
-        trusted_proxies: Some(vec!["192.0.2.9/32".parse().unwrap()]),
-        ..LimitArgs::default()
+    let limits = limits(|args| {
+        args.address_connections = Some(2);
+        args.listeners = Some(3);
+        args.address_listeners = Some(2);
+        args.trusted_proxies = Some(vec!["192.0.2.9/32".parse().unwrap()]);
     });
     let connect = |text: &str| limits.connection(text.parse().unwrap());
     let held = [connect("192.0.2.1"), connect("192.0.2.1")];
@@ -34,10 +39,7 @@ fn an_address_has_so_many_connections_and_listeners_and_this_machine_any_number(
 
 #[test]
 fn connections_and_files_fit_into_what_the_system_allows() {
-    let limits = Limits::new(LimitArgs {
-        connections: Some(0),
-        ..LimitArgs::default()
-    });
+    let limits = limits(|args| args.connections = Some(0));
     let limits = limits.within(12);
     assert_eq!(limits.connections, 6);
     let files: Vec<_> = (0..3).map(|_| limits.file(None).unwrap()).collect();
@@ -50,18 +52,17 @@ fn connections_and_files_fit_into_what_the_system_allows() {
 
 #[test]
 fn nothing_is_limited_by_zero() {
-    let limits = Limits::new(LimitArgs {
-        address_rate: Some(0.0),
-        contributor_rate: Some(0.0),
-        registrations: Some(0.0),
-        upload_mib: Some(0.0),
-        body_mib: Some(0),
-        address_answers: Some(0),
-        contributor_leases: Some(0),
-        worker_leases: Some(0),
-        daily_upload_mib: Some(0.0),
-        unreturned_leases: Some(0.0),
-        ..LimitArgs::default()
+    let limits = limits(|args| {
+        args.address_rate = Some(0.0);
+        args.contributor_rate = Some(0.0);
+        args.registrations = Some(0.0);
+        args.upload_mib = Some(0.0);
+        args.body_mib = Some(0);
+        args.address_answers = Some(0);
+        args.contributor_leases = Some(0);
+        args.worker_leases = Some(0);
+        args.daily_upload_mib = Some(0.0);
+        args.unreturned_leases = Some(0.0);
     });
     let who = client("192.0.2.1");
     for _ in 0..100_000 {
@@ -84,10 +85,7 @@ fn one_address_has_a_share_of_the_files_that_are_sent() {
 
 #[test]
 fn what_an_address_is_refused_costs_its_neighbours_nothing() {
-    let limits = Limits::new(LimitArgs {
-        registrations: Some(10.0),
-        ..LimitArgs::default()
-    });
+    let limits = limits(|args| args.registrations = Some(10.0));
     let greedy = client("198.51.100.1");
     let registered = (0..1000).filter(|_| limits.registration(greedy).is_ok());
     assert_eq!(registered.count(), 10);
@@ -96,10 +94,9 @@ fn what_an_address_is_refused_costs_its_neighbours_nothing() {
 
 #[test]
 fn an_upload_that_the_hour_refuses_costs_the_day_nothing() {
-    let limits = Limits::new(LimitArgs {
-        upload_mib: Some(10.0),
-        daily_upload_mib: Some(1000.0),
-        ..LimitArgs::default()
+    let limits = limits(|args| {
+        args.upload_mib = Some(10.0);
+        args.daily_upload_mib = Some(1000.0);
     });
     let (who, user) = (client("192.0.2.1"), UserId(1));
     let upload = || limits.upload(who, user, 1 << 20);
@@ -113,10 +110,7 @@ fn an_upload_that_the_hour_refuses_costs_the_day_nothing() {
 
 #[test]
 fn neighbours_register_as_often_as_a_few_addresses() {
-    let limits = Limits::new(LimitArgs {
-        registrations: Some(10.0),
-        ..LimitArgs::default()
-    });
+    let limits = limits(|args| args.registrations = Some(10.0));
     let registered = |address: &dyn Fn(u32) -> String| {
         let all = (0..200).map(|n| client(&address(n)));
         all.filter(|who| limits.registration(*who).is_ok()).count()
@@ -131,10 +125,7 @@ fn neighbours_register_as_often_as_a_few_addresses() {
 
 #[test]
 fn who_returns_games_may_take_any_number_of_jobs() {
-    let limits = Limits::new(LimitArgs {
-        unreturned_leases: Some(100.0),
-        ..LimitArgs::default()
-    });
+    let limits = limits(|args| args.unreturned_leases = Some(100.0));
     let (who, honest, idle) = (client("192.0.2.1"), UserId(1), UserId(2));
     for _ in 0..10_000 {
         // Half of the jobs are lost, and the others come in two parts.
@@ -158,10 +149,9 @@ fn who_returns_games_may_take_any_number_of_jobs() {
 
 #[test]
 fn what_was_refused_in_a_day_is_paid_for() {
-    let limits = Limits::new(LimitArgs {
-        upload_mib: Some(0.0),
-        daily_upload_mib: Some(64.0),
-        ..LimitArgs::default()
+    let limits = limits(|args| {
+        args.upload_mib = Some(0.0);
+        args.daily_upload_mib = Some(64.0);
     });
     let who = client("192.0.2.1");
     limits.upload(who, UserId(1), 1 << 20).unwrap();
@@ -174,10 +164,7 @@ fn what_was_refused_in_a_day_is_paid_for() {
 
 #[test]
 fn leases_are_limited_but_for_this_machine() {
-    let limits = Limits::new(LimitArgs {
-        worker_leases: Some(2),
-        ..LimitArgs::default()
-    });
+    let limits = limits(|args| args.worker_leases = Some(2));
     let quotas = limits.leases(client("192.0.2.1"));
     assert_eq!((quotas.contributor, quotas.worker), (Some(4096), Some(2)));
     assert_eq!(limits.leases(client("127.0.0.1")), LeaseQuotas::default());

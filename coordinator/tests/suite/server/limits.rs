@@ -6,9 +6,14 @@ use rookery_coordinator::limits::settings::LimitArgs;
 
 use super::{Site, get, head};
 
-fn behind_a_proxy(mut limits: LimitArgs) -> LimitArgs {
-    limits.trusted_proxies = Some(vec!["127.0.0.0/8".parse().unwrap()]);
-    limits
+/// A coordinator behind a proxy, with limits of which some are changed.
+async fn limited(change: impl FnOnce(&mut LimitArgs)) -> Site {
+    let mut limits = LimitArgs {
+        trusted_proxies: Some(vec!["127.0.0.0/8".parse().unwrap()]),
+        ..LimitArgs::default()
+    };
+    change(&mut limits);
+    Site::start(limits).await
 }
 
 fn post(path: &str, token: &str, client: &str, body: &str) -> String {
@@ -40,11 +45,7 @@ fn refusal(answer: &str) -> (Problem, u64) {
 #[tokio::test]
 async fn an_address_above_its_rate_limit_learns_when_to_retry() {
     // A burst of two requests, then one in ten seconds.
-    let limits = LimitArgs {
-        address_rate: Some(0.1),
-        ..LimitArgs::default()
-    };
-    let site = Site::start(behind_a_proxy(limits)).await;
+    let site = limited(|limits| limits.address_rate = Some(0.1)).await;
     let ask = async |client: &str, path: &str| {
         let header = format!("X-Forwarded-For: {client}\r\n");
         site.ask(&get(path, &header)).await
@@ -82,11 +83,7 @@ async fn an_address_above_its_rate_limit_learns_when_to_retry() {
 
 #[tokio::test]
 async fn an_address_has_so_many_answers_at_once() {
-    let limits = LimitArgs {
-        address_answers: Some(2),
-        ..LimitArgs::default()
-    };
-    let site = Site::start(behind_a_proxy(limits)).await;
+    let site = limited(|limits| limits.address_answers = Some(2)).await;
     let events = get("/api/v1/events", "X-Forwarded-For: 192.0.2.1\r\n");
     let listen = async || {
         let mut stream = site.connect().await;
@@ -124,11 +121,7 @@ async fn without_a_trusted_proxy_the_header_means_nothing() {
 
 #[tokio::test]
 async fn registrations_have_a_stricter_limit() {
-    let limits = LimitArgs {
-        registrations: Some(3.0),
-        ..LimitArgs::default()
-    };
-    let site = Site::start(behind_a_proxy(limits)).await;
+    let site = limited(|limits| limits.registrations = Some(3.0)).await;
     let register = async |client: &str, name: &str| {
         let body = format!("{{\"name\": \"{name}\"}}");
         site.ask(&post("/api/v1/users", "", client, &body)).await
@@ -144,11 +137,7 @@ async fn registrations_have_a_stricter_limit() {
 
 #[tokio::test]
 async fn a_contributor_is_limited_whatever_the_address() {
-    let limits = LimitArgs {
-        contributor_rate: Some(0.1),
-        ..LimitArgs::default()
-    };
-    let site = Site::start(behind_a_proxy(limits)).await;
+    let site = limited(|limits| limits.contributor_rate = Some(0.1)).await;
     let ask = async |token: &str, client: u32| {
         let body = r#"{"protocol": 2, "version": "1", "worker": "w", "backend": "uniform"}"#;
         let client = format!("192.0.2.{client}");
@@ -165,11 +154,7 @@ async fn a_contributor_is_limited_whatever_the_address() {
 
 #[tokio::test]
 async fn a_worker_with_too_many_leases_learns_when_to_retry() {
-    let limits = LimitArgs {
-        worker_leases: Some(1),
-        ..LimitArgs::default()
-    };
-    let site = Site::start(behind_a_proxy(limits)).await;
+    let site = limited(|limits| limits.worker_leases = Some(1)).await;
     site.app.submit(0).await;
     let ask = async |worker: &str| {
         let body = format!(
@@ -189,11 +174,7 @@ async fn a_worker_with_too_many_leases_learns_when_to_retry() {
 #[tokio::test]
 async fn refused_chunks_have_a_quota_of_their_own() {
     // One MiB of refused chunks an hour, of which each counts as a quarter at least.
-    let limits = LimitArgs {
-        upload_mib: Some(64.0),
-        ..LimitArgs::default()
-    };
-    let site = Site::start(behind_a_proxy(limits)).await;
+    let site = limited(|limits| limits.upload_mib = Some(64.0)).await;
     let upload = async |token: &str, bytes: &str| {
         let path = format!("/api/v1/chunks/{}", ContentHash::of(bytes.as_bytes()));
         let request = post(&path, token, "192.0.2.1", bytes);
@@ -213,11 +194,7 @@ async fn refused_chunks_have_a_quota_of_their_own() {
 #[tokio::test]
 async fn uploads_have_a_quota() {
     // One MiB an hour: the first upload passes, whatever it is, and has to be paid for.
-    let limits = LimitArgs {
-        upload_mib: Some(1.0),
-        ..LimitArgs::default()
-    };
-    let site = Site::start(behind_a_proxy(limits)).await;
+    let site = limited(|limits| limits.upload_mib = Some(1.0)).await;
     let upload = async || {
         let path = format!("/api/v1/chunks/{}", "0".repeat(64));
         let request = post(&path, &site.app.alice, "192.0.2.1", &"x".repeat(1 << 20));
