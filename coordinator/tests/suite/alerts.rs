@@ -56,8 +56,7 @@ async fn whom_audits_put_into_quarantine_is_an_alert_until_cleared() {
 
 #[tokio::test]
 async fn an_open_run_without_games_is_an_alert_until_one_comes_in() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let (_, mut changes) = app.app.alerts.subscribe();
     let mut watch = Watch::default();
     let mut look = async |minutes: i64| {

@@ -21,8 +21,7 @@ const NO_GRACE: SignedDuration = SignedDuration::ZERO;
 
 /// A coordinator with three chunks, and their bytes.
 async fn three() -> (TestApp, Vec<Vec<u8>>) {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let mut chunks = Vec::new();
     for salt in 1..=3 {
         chunks.push(selfplays(&app, &app.alice, &[salt]).await);

@@ -47,8 +47,7 @@ async fn done(app: &TestApp, words: &[&str]) -> String {
 
 /// A coordinator with this many chunks of one game each.
 async fn with_chunks(count: u32) -> TestApp {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     for salt in 1..=count {
         selfplays(&app, &app.alice, &[salt]).await;
     }
@@ -208,8 +207,7 @@ fn manifest(output: &Path) -> Value {
 
 #[tokio::test]
 async fn held_chunks_and_audits_are_not_exported() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let job = app.lease(&app.alice).await;
     // Audits are drawn among those at work.
     app.lease(&app.bob).await;

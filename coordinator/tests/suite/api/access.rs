@@ -13,8 +13,7 @@ use crate::support::by;
 
 #[tokio::test]
 async fn a_contributor_registers_and_gets_a_job_with_the_token() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let body = json!({"name": "carol", "machine": "laptop"}).to_string();
     let answer = app.call(Method::POST, "/users", "", body.clone()).await;
     let token: NewToken = parse(StatusCode::CREATED, answer).await;
@@ -88,8 +87,7 @@ async fn names_that_could_mislead_are_refused() {
 
 #[tokio::test]
 async fn names_are_of_any_script_and_stand_in_addresses() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     for (sent, kept, address) in [
         ("Åse", "Åse", "%C3%85se"),
         ("A\u{30a}sa", "Åsa", "%C3%85sa"),

@@ -325,8 +325,7 @@ async fn what_operators_did_is_read_page_by_page() {
 
 #[tokio::test]
 async fn operators_rename_and_delete_users() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let call = async |method: Method, name: &str, token: &str, body: &str| {
         let path = format!("/users/{name}");
         app.call(method, &path, token, body.to_owned()).await

@@ -311,8 +311,7 @@ fn escaped(bytes: &[u8]) -> Vec<u8> {
 
 /// A coordinator with rows in its lists: games of two kinds, a match, holds, metrics.
 async fn furnished() -> TestApp {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let played = selfplays(&app, &app.alice, &[1, 2]).await;
     app.submit(1).await;
     play(&app, &app.bob, [Win, Loss]).await;

@@ -12,8 +12,7 @@ use crate::support::app::{TestApp, body, code, problem};
 use crate::support::games::{EITHER_MATES, chunk, lying, selfplay, selfplay_from_book};
 
 async fn training() -> (TestApp, Job) {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let job = app.lease(&app.alice).await;
     assert!(matches!(job.work, Work::SelfPlay { games: 4, .. }));
     (app, job)

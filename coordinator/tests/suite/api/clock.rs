@@ -60,8 +60,7 @@ async fn pairs_that_were_leased_by_a_fast_clock_come_back_soon_after_it_was_set_
 
 #[tokio::test]
 async fn a_lease_outlives_a_clock_that_is_set_back_and_forward() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let job = app.lease(&app.alice).await;
     for step in [-DAY, 2 * DAY, -DAY] {
         app.clock.advance_seconds(step);

@@ -131,8 +131,7 @@ async fn a_file_in_another_programs_format_has_its_name() {
 
 #[tokio::test]
 async fn chunks_are_kept_by_those_who_may_have_them_only() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let chunk = selfplays(&app, &app.alice, &[1]).await;
     let path = format!("/chunks/{}", ContentHash::of(&chunk));
     let answer = app.look(&app.trainer, &path);
@@ -158,8 +157,7 @@ async fn the_file_of_someone_who_may_not_submit_is_not_read() {
 
 #[tokio::test]
 async fn head_tells_the_size_without_the_file() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let request = Request::head("/api/v1/networks/best/file")
         .body(Body::empty())
         .unwrap();

@@ -48,8 +48,7 @@ async fn games_of_the_previous_network_count_while_a_new_one_rolls_out() {
 
 #[tokio::test]
 async fn the_more_wait_for_a_paused_run_the_less_often_each_asks() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     app.patch_run(&json!({"status": "paused"})).await;
     let wait = async |worker| {
         let nothing = asks(&app, worker).await;

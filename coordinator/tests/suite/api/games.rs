@@ -14,8 +14,7 @@ use crate::support::selfplay::selfplays;
 
 #[tokio::test]
 async fn games_are_listed_and_shown_with_their_moves() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     selfplays(&app, &app.alice, &[1, 2]).await;
     let list: Vec<GameInfo> = app.get("/games?run=main&network=0&kind=self-play").await;
     assert_eq!(list.len(), 2);
@@ -130,8 +129,7 @@ async fn all_games_of_a_match_are_one_file() {
 
 #[tokio::test]
 async fn chosen_games_are_one_file() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     for (who, seeds) in [(&app.alice, [1, 2]), (&app.bob, [3, 4])] {
         selfplays(&app, who, &seeds).await;
     }
@@ -175,8 +173,7 @@ async fn chosen_games_are_one_file() {
 
 #[tokio::test]
 async fn contributors_find_their_own_games() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let job = app.lease(&app.alice).await;
     let games = [selfplay(&job, 0, 1), selfplay(&job, 1, 2)];
     app.hand_in(&app.alice, &job, &games).await;

@@ -107,8 +107,7 @@ async fn without_the_secret_key_only_signed_networks_come_in() {
 
 #[tokio::test]
 async fn a_run_without_a_key_signs_nothing() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let job = app.lease(&app.alice).await;
     assert_eq!((&job.run_key, &job.networks[0].signature), (&None, &None));
     let answer = app.look("", "/networks/best/signature").await;

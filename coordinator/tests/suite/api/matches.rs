@@ -21,15 +21,9 @@ async fn a_winner_becomes_best_and_the_next_candidate_plays_it() {
     let app = gated().await;
     let mut events = app.app.events.subscribe();
     assert_eq!(play(&app, &app.alice, [Win, Draw]).await.networks.len(), 2);
-    assert_eq!(
-        app.get::<RunInfo>("/runs/main").await.best,
-        Some(NetworkNumber(0))
-    );
+    assert_eq!(app.best().await, Some(0));
     play(&app, &app.bob, [Win, Win]).await;
-    assert_eq!(
-        app.get::<RunInfo>("/runs/main").await.best,
-        Some(NetworkNumber(1))
-    );
+    assert_eq!(app.best().await, Some(1));
     use NetworkStatus::{Candidate, Initial, Promoted};
     assert_eq!(statuses(&app).await, [Initial, Promoted, Candidate]);
     let decided: MatchInfo = app.get("/matches/1").await;
@@ -71,10 +65,7 @@ async fn a_loser_is_rejected_and_best_stays() {
     play(&app, &app.alice, [Draw, Draw]).await;
     use NetworkStatus::{Candidate, Initial, Rejected};
     assert_eq!(statuses(&app).await, [Initial, Rejected, Candidate]);
-    assert_eq!(
-        app.get::<RunInfo>("/runs/main").await.best,
-        Some(NetworkNumber(0))
-    );
+    assert_eq!(app.best().await, Some(0));
     let next: MatchInfo = app.get("/matches/2").await;
     assert_eq!(
         (next.candidate, next.opponent),
@@ -208,10 +199,7 @@ async fn without_a_gate_every_candidate_is_promoted() {
     let mut events = app.app.events.subscribe();
     app.submit(0).await;
     assert_eq!(app.submit(1).await.status, NetworkStatus::Promoted);
-    assert_eq!(
-        app.get::<RunInfo>("/runs/main").await.best,
-        Some(NetworkNumber(1))
-    );
+    assert_eq!(app.best().await, Some(1));
     let mut promoted = Vec::new();
     while let Ok(event) = events.try_recv() {
         if let Event::Promotion { number, .. } = event {

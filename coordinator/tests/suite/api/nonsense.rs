@@ -75,8 +75,7 @@ pub(super) async fn assert_answered(answer: Response, asked: &str) -> Vec<u8> {
 
 #[tokio::test]
 async fn any_json_is_understood_or_refused() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let params = serde_json::to_value(crate::support::app::params()).unwrap();
     let job = app.lease(&app.alice).await.id;
     let heartbeat = format!("/jobs/{job}/heartbeat");

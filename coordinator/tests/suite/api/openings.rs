@@ -9,8 +9,7 @@ use crate::support::games::{selfplay, selfplay_of};
 
 /// Games: two knights' dances of alice, a fool's mate of bob.
 async fn played() -> TestApp {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let job = app.lease(&app.alice).await;
     let games = [selfplay(&job, 0, 1), selfplay(&job, 1, 2)];
     app.hand_in(&app.alice, &job, &games).await;

@@ -259,15 +259,13 @@ async fn an_anchor_plays_rating_matches_and_is_never_best() {
     let anchor: NetworkInfo = app.get("/networks/1").await;
     assert_eq!(anchor.anchor.unwrap().as_str(), "maia-1100");
     assert!(anchor.rating.unwrap().elo > 50.0);
-    let best = app.get::<RunInfo>("/runs/main").await.best;
-    assert_eq!(best, Some(NetworkNumber(0)), "whatever it wins");
+    assert_eq!(app.best().await, Some(0), "whatever it wins");
     app.assert_consistent().await;
 }
 
 #[tokio::test]
 async fn an_anchor_is_submitted_with_its_elo() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let file = network_file(9);
     let submit = async |query: &str| {
         let path = format!("/networks/{}?{query}", ContentHash::of(&file));

@@ -11,8 +11,7 @@ use crate::support::games::{chunk, selfplay};
 
 #[tokio::test]
 async fn a_chunk_that_the_ledger_refuses_leaves_the_store() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let job = app.lease(&app.alice).await;
     let good = chunk(&job, &[selfplay(&job, 0, 1)]);
     app.accepted(&app.alice, &good).await;

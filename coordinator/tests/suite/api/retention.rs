@@ -17,8 +17,7 @@ const fn forgotten(jobs: u64, workers: u64) -> Pruned {
 
 #[tokio::test]
 async fn jobs_of_which_nothing_came_are_forgotten_after_eight_days() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let played = app.lease(&app.alice).await;
     let first = chunk(&played, &[selfplay(&played, 0, 1)]);
     app.accepted(&app.alice, &first).await;
@@ -56,8 +55,7 @@ async fn jobs_of_which_nothing_came_are_forgotten_after_eight_days() {
 
 #[tokio::test]
 async fn of_every_contributor_the_worker_stays_that_was_heard_last() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     for (token, worker) in [(&app.bob, "one"), (&app.alice, "old"), (&app.alice, "new")] {
         app.lease_with(token, &json!({"worker": worker})).await;
         app.clock.advance_seconds(1);

@@ -58,10 +58,7 @@ async fn best_moves_back_when_games_show_that_it_was_a_mistake() {
     let app = second_loses(Some(0.9)).await;
     use NetworkStatus::{Demoted, Initial, Promoted};
     assert_eq!(statuses(&app).await, [Initial, Demoted]);
-    assert_eq!(
-        app.get::<RunInfo>("/runs/main").await.best,
-        Some(NetworkNumber(0))
-    );
+    assert_eq!(app.best().await, Some(0));
     let log = app.operator_log().await;
     let entry = &log.entries[0];
     assert_eq!(
@@ -75,10 +72,7 @@ async fn best_moves_back_when_games_show_that_it_was_a_mistake() {
     );
     // The next one that is promoted is best as ever.
     assert_eq!(app.submit(2).await.status, Promoted);
-    assert_eq!(
-        app.get::<RunInfo>("/runs/main").await.best,
-        Some(NetworkNumber(2))
-    );
+    assert_eq!(app.best().await, Some(2));
     app.assert_consistent().await;
     for (change, network) in [
         (
@@ -97,8 +91,7 @@ async fn best_moves_back_when_games_show_that_it_was_a_mistake() {
 #[tokio::test]
 async fn best_stays_where_the_run_does_not_ask_for_rollbacks() {
     let app = second_loses(None).await;
-    let best = app.get::<RunInfo>("/runs/main").await.best;
-    assert_eq!(best, Some(NetworkNumber(1)));
+    assert_eq!(app.best().await, Some(1));
     app.assert_consistent().await;
 }
 

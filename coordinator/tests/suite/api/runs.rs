@@ -34,8 +34,7 @@ async fn parameters_out_of_range_do_not_reach_a_run() {
 
 #[tokio::test]
 async fn the_number_of_runs_decides_whether_one_must_be_named() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     app.create_run("second").await;
     let answer = app.look("", "/networks").await;
     assert_eq!(code(answer).await, ProblemCode::BadRequest);
@@ -104,8 +103,7 @@ async fn what_would_mislead_people_does_not_present_a_run() {
 /// Nobody audits games of an archived run, and a deleted one has forgotten which were counted.
 #[tokio::test]
 async fn games_of_a_run_that_is_over_are_refused_under_any_name() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let [first, second] = [app.lease(&app.alice).await, app.lease(&app.alice).await];
     app.hand_in(&app.alice, &first, &[selfplay(&first, 0, 1)])
         .await;
@@ -140,8 +138,7 @@ async fn games_of_a_run_that_is_over_are_refused_under_any_name() {
 
 #[tokio::test]
 async fn an_archived_run_is_in_no_list_and_readable_by_its_address() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     app.create_run("second").await;
     let patch = async |body: &str| {
         let body = body.to_owned();

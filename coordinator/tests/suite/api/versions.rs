@@ -23,8 +23,7 @@ async fn notices(app: &TestApp, version: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn an_old_worker_gets_notices_until_the_cut_off_and_then_a_refusal() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     assert!(notices(&app, "0.1.0").await.is_empty());
     let cut_off = app.app.clock.now() + jiff::SignedDuration::from_hours(24);
     let versions = json!({

@@ -109,6 +109,11 @@ impl TestApp {
         }
     }
 
+    /// The coordinator of a run with a first network.
+    pub(crate) async fn with_network() -> Self {
+        Self::of_run(1, |_| {}).await
+    }
+
     /// The coordinator of a run whose parameters are changed, and that has so many networks.
     pub(crate) async fn of_run(networks: u64, change: impl FnOnce(&mut RunParams)) -> Self {
         let mut params = params();
@@ -186,6 +191,12 @@ impl TestApp {
     /// Asks for something that this token may see.
     pub(crate) async fn get_as<T: DeserializeOwned>(&self, token: &str, path: &str) -> T {
         parse(StatusCode::OK, self.look(token, path).await).await
+    }
+
+    /// The number of the run's best network.
+    pub(crate) async fn best(&self) -> Option<u32> {
+        let run: RunInfo = self.get("/runs/main").await;
+        run.best.map(|network| network.0)
     }
 
     /// Asks for a page as a browser does.

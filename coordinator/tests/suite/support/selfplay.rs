@@ -7,8 +7,7 @@ use super::games::{chunk, selfplay};
 
 /// A run with a network and a game that alice has played.
 pub(crate) async fn started() -> TestApp {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     selfplays(&app, &app.alice, &[1]).await;
     app
 }

@@ -10,8 +10,7 @@ use crate::support::selfplay::{selfplays, started};
 
 #[tokio::test]
 async fn contributors_are_listed_by_what_they_gave_lately() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let path = "/runs/main/contributors";
     app.says(path, &["No contributor yet"]).await;
     selfplays(&app, &app.alice, &[1]).await;
@@ -34,8 +33,7 @@ async fn contributors_are_listed_by_what_they_gave_lately() {
 
 #[tokio::test]
 async fn contributors_are_sorted_from_the_heads_of_their_columns() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let carol = user(&app.app, "carol", &[Scope::Contribute]).await;
     // Bob gives 16 positions in two games, alice 12 in three, and carol 8 in one.
     selfplays(&app, &app.bob, &[1, 2]).await;
@@ -96,9 +94,7 @@ async fn contributors_are_sorted_from_the_heads_of_their_columns() {
 
 #[tokio::test]
 async fn those_who_gave_as_many_share_their_rank_across_pages() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    selfplays(&app, &app.alice, &[1]).await;
+    let app = started().await;
     selfplays(&app, &app.bob, &[2]).await;
     let first = "<td class=\"n soft\">1</td>";
     for (query, listed) in [("", 2), ("?skip=1", 1)] {
@@ -136,8 +132,7 @@ async fn names_of_contributors_lead_to_their_pages_and_games() {
 
 #[tokio::test]
 async fn a_contributor_has_a_page_with_credit_games_and_workers() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     selfplays(&app, &app.alice, &[1, 2]).await;
     let path = "/runs/main/contributors/Alice";
     let page = app.page(path).await;

@@ -5,16 +5,14 @@ use rookery_coordinator::db::{MatchFilter, MatchGroup, MatchSort};
 
 use super::{assert_pages_say, listed};
 use crate::support::anchors::beaten_by_an_anchor;
-use crate::support::app::{TestApp, run};
+use crate::support::app::run;
 use crate::support::matches::{contested, gated};
 use crate::support::noon;
-use crate::support::selfplay::selfplays;
+use crate::support::selfplay::{selfplays, started};
 
 #[tokio::test]
 async fn contributors_are_found_by_a_part_of_their_names_with_their_ranks_among_all() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    selfplays(&app, &app.alice, &[1]).await;
+    let app = started().await;
     selfplays(&app, &app.bob, &[2, 3]).await;
     let path = "/runs/main/contributors";
     let page = app.page(&format!("{path}?name=+LIC+")).await;
@@ -43,9 +41,7 @@ async fn contributors_are_found_by_a_part_of_their_names_with_their_ranks_among_
 
 #[tokio::test]
 async fn games_are_asked_for_by_fields_that_may_stay_empty() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    selfplays(&app, &app.alice, &[1]).await;
+    let app = started().await;
     let path = "/runs/main/games";
     let game = "href=\"/games/1\"";
     let number = "name=\"network\" class=\"short\" inputmode=\"numeric\" placeholder=\"number\" autocomplete=\"off\" value=\"0\"";

@@ -18,7 +18,7 @@ use rookery_coordinator::config::AccessConfig;
 use crate::support::anchors::{beaten_by_an_anchor, submit_program};
 use crate::support::app::{TestApp, code, html, params};
 use crate::support::matches::contested;
-use crate::support::selfplay::selfplays;
+use crate::support::selfplay::{selfplays, started};
 
 /// A page whose commands stand as they are typed: their words are spans, between which lines break.
 fn without_spans(page: &str) -> String {
@@ -43,16 +43,14 @@ async fn the_page_of_trust_speaks_to_contributors_before_the_operator() {
 
 #[tokio::test]
 async fn the_list_of_runs_counts_a_runs_own_networks() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     submit_program(&app, Program::alpha_beta(2)).await;
     assert_pages_say(&app, &[("/runs", &[">1 network ·"])]).await;
 }
 
 #[tokio::test]
 async fn the_board_says_that_a_network_is_unknown() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let says = "The run has no network “9999” to play against. The best one plays.";
     assert_pages_say(&app, &[("/runs/main/play?network=9999", &[says])]).await;
     for query in [
@@ -69,8 +67,7 @@ async fn the_board_says_that_a_network_is_unknown() {
 
 #[tokio::test]
 async fn a_list_of_resigned_games_says_that_the_run_plays_without_resignation() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let path = "/runs/main/games?termination=resignation";
     let page = app
         .says(path, &["This run plays without resignation."])
@@ -158,9 +155,7 @@ async fn the_calls_of_the_api_are_a_page_to_which_every_page_leads() {
 
 #[tokio::test]
 async fn previews_of_links_have_a_picture() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    selfplays(&app, &app.alice, &[1]).await;
+    let app = started().await;
     let rook = ("/picture.png\"", "A drawing of a rook");
     let ratings = ("/runs/main/picture.png?best=0\"", "The ratings");
     for (path, (picture, shows)) in [
@@ -224,8 +219,7 @@ async fn the_board_may_compile_webassembly_and_no_other_page_may() {
 
 #[tokio::test]
 async fn the_board_offers_the_runs_networks_or_says_that_it_is_missing() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     submit_program(&app, Program::alpha_beta(2)).await;
     let page = app.page("/runs/main/play?network=0").await;
     if page.contains("built without the board") {
@@ -288,8 +282,7 @@ async fn browsers_find_the_icon_where_they_look_by_themselves() {
 
 #[tokio::test]
 async fn the_overview_says_what_workers_do_and_how_far_the_next_candidate_is() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let playing = "Workers are playing training games";
     let home = async || app.page("/runs/main").await;
     let idle = home().await;
@@ -336,8 +329,7 @@ async fn what_is_not_found_in_a_run_keeps_its_navigation() {
 
 #[tokio::test]
 async fn links_to_pages_show_what_they_are_elsewhere() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let description = r#"{"description": "A <small> net\n for tests"}"#.to_owned();
     let patched = app.call(Method::PATCH, "/runs/main", &app.operator, description);
     assert_eq!(patched.await.status(), StatusCode::OK);
@@ -421,9 +413,7 @@ async fn pages_say_what_the_operator_calls_the_site_and_whom_to_write_to() {
 
 #[tokio::test]
 async fn games_that_are_held_are_told_beside_those_that_count() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    selfplays(&app, &app.alice, &[1]).await;
+    let app = started().await;
     selfplays(&app, &app.bob, &[2, 3]).await;
     assert_eq!(app.order("/users/bob", true).await, StatusCode::NO_CONTENT);
     let path = "/runs/main/contributors";
@@ -437,8 +427,7 @@ async fn games_that_are_held_are_told_beside_those_that_count() {
 
 #[tokio::test]
 async fn renewals_are_shared_for_two_seconds_and_opened_pages_are_not() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     let renew = async || {
         let request = Request::get("/runs/main").header("x-rookery-live", "1");
         let page = app.send(request.body(Body::empty()).unwrap()).await;

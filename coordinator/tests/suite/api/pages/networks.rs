@@ -12,7 +12,7 @@ use rookery_coordinator::config::Registration;
 use super::{assert_pages_say, without_spans};
 use crate::support::anchors::{beaten_by_an_anchor, submit_program};
 use crate::support::app::{TestApp, body, html, params};
-use crate::support::selfplay::{selfplays, started};
+use crate::support::selfplay::started;
 
 #[tokio::test]
 async fn pages_say_from_what_ratings_are_counted() {
@@ -53,8 +53,7 @@ async fn pages_say_from_what_ratings_are_counted() {
 
 #[tokio::test]
 async fn a_programs_page_says_what_it_does_and_nothing_of_networks() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
+    let app = TestApp::with_network().await;
     submit_program(&app, Program::alpha_beta(2)).await;
     let said = ["alphabeta-2", "alphabeta:2: alpha-beta search of 2 plies"];
     let file = "download=\"main-0.safetensors\"";
@@ -152,9 +151,7 @@ async fn feed_readers_are_told_of_networks_that_became_best() {
 
 #[tokio::test]
 async fn a_networks_page_leads_to_its_games_and_says_how_to_play_against_it() {
-    let app = TestApp::new().await;
-    app.submit(0).await;
-    selfplays(&app, &app.alice, &[1]).await;
+    let app = started().await;
     let engine = "rookery-worker uci --server URL --run main --network 0</code>";
     let of_a_network = without_spans(&app.page("/runs/main/networks/0").await);
     assert!(of_a_network.contains(engine), "{of_a_network}");
