@@ -156,8 +156,7 @@ async fn nobody_fills_the_ledger_with_tokens() {
     let answer = make(&app, &app.alice, json!({"machine": "last"})).await;
     let last: NewToken = parse(StatusCode::CREATED, answer).await;
     let db = &app.app.db;
-    let alice = Token::parse(&app.alice).unwrap().hash();
-    let alice = db.principal(&alice).await.unwrap().unwrap();
+    let alice = app.holder(&app.alice).await;
     for number in 2..200 {
         let draft = TokenDraft {
             hash: Token::generate().unwrap().hash(),

@@ -134,9 +134,7 @@ async fn a_board_leaves_when_its_job_is_given_back_or_no_longer_wanted() {
     let job = app.lease(&app.alice).await;
     beat(&app, &job, "e2e4").await;
     assert_eq!(kinds(&mut events), ["board"]);
-    let pause = json!({"status": "paused"}).to_string();
-    let paused = app.call(Method::PATCH, "/runs/main", &app.operator, pause);
-    assert_eq!(paused.await.status(), StatusCode::OK);
+    app.patch_run(&json!({"status": "paused"})).await;
     app.clock.advance_seconds(3);
     let reply: HeartbeatReply = parse(StatusCode::OK, beat(&app, &job, "e2e4 e7e5").await).await;
     assert_eq!(reply.instruction, Instruction::Abandon);

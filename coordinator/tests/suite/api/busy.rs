@@ -9,6 +9,7 @@ use axum::response::Response;
 use rookery_common::protocol::events::Event;
 use rookery_common::protocol::matches::GameInfo;
 use rookery_common::protocol::runs::RunInfo;
+use rookery_coordinator::concurrency::{ConcurrencyLimit, Permit};
 use rookery_coordinator::limits::address::Peer;
 use tokio::time::timeout;
 
@@ -16,14 +17,19 @@ use crate::support::app::{TestApp, body};
 use crate::support::games::{chunk, selfplay};
 use crate::support::selfplay::started;
 
+/// Takes all places.
+async fn all(limit: &ConcurrencyLimit) -> Vec<Permit> {
+    let mut permits = Vec::new();
+    while limit.free() > 0 {
+        permits.push(limit.next().await);
+    }
+    permits
+}
+
 #[tokio::test]
 async fn games_are_shown_while_all_cores_verify() {
     let app = started().await;
-    let verifying = &app.app.verifying;
-    let mut busy = Vec::new();
-    while verifying.free() > 0 {
-        busy.push(verifying.next().await);
-    }
+    let _busy = all(&app.app.verifying).await;
     for path in ["/games/1", "/api/v1/games/1", "/api/v1/games/1/pgn"] {
         let request = Request::get(path).body(Body::empty()).unwrap();
         let answer = timeout(Duration::from_secs(30), app.send(request)).await;
@@ -37,15 +43,11 @@ async fn a_chunk_counts_and_is_announced_although_its_client_hung_up() {
     let job = app.lease(&app.alice).await;
     let bytes = chunk(&job, &[selfplay(&job, 0, 2)]);
     let mut events = app.app.events.subscribe();
-    let verifying = &app.app.verifying;
-    let mut busy = Vec::new();
-    while verifying.free() > 0 {
-        busy.push(verifying.next().await);
-    }
+    let busy = all(&app.app.verifying).await;
     let upload = app.upload(&app.alice, &bytes);
     let hung_up = timeout(Duration::from_millis(100), upload).await;
     assert!(hung_up.is_err(), "nothing can be verified yet");
-    busy.clear();
+    drop(busy);
     let told = timeout(Duration::from_secs(30), events.recv()).await;
     let event = told.unwrap().unwrap();
     assert!(matches!(event, Event::Chunk { .. }), "{event:?}");
@@ -55,11 +57,7 @@ async fn a_chunk_counts_and_is_announced_although_its_client_hung_up() {
 #[tokio::test]
 async fn lists_leave_the_ledger_to_others() {
     let app = TestApp::new().await;
-    let listing = &app.app.listing;
-    let mut busy = Vec::new();
-    while listing.free() > 0 {
-        busy.push(listing.next().await);
-    }
+    let busy = all(&app.app.listing).await;
     for path in [
         "/api/v1/games",
         "/runs/main/games",
@@ -71,7 +69,7 @@ async fn lists_leave_the_ledger_to_others() {
         assert!(waits.is_err(), "{path}");
     }
     assert_eq!(app.get::<Vec<RunInfo>>("/runs").await.len(), 1);
-    busy.clear();
+    drop(busy);
     assert!(app.get::<Vec<GameInfo>>("/games").await.is_empty());
 }
 
@@ -88,11 +86,7 @@ async fn ask(app: &TestApp, peer: Ipv4Addr, path: &str) -> Response {
 #[tokio::test]
 async fn who_loads_many_files_of_games_waits_behind_itself() {
     let app = started().await;
-    let viewing = &app.app.viewing;
-    let mut busy = Vec::new();
-    while viewing.free() > 0 {
-        busy.push(viewing.next().await);
-    }
+    let busy = all(&app.app.viewing).await;
     let mut files = Vec::new();
     for _ in 0..16 {
         let file = ask(&app, MUCH, "/api/v1/games/pgn").await;
@@ -107,7 +101,7 @@ async fn who_loads_many_files_of_games_waits_behind_itself() {
     assert!(waits.is_err(), "it comes after those before it");
     let served = ask(&app, OTHER, "/api/v1/runs").await;
     assert_eq!(served.status(), StatusCode::OK);
-    busy.clear();
+    drop(busy);
     drop(files);
     assert_eq!(next.await.status(), StatusCode::OK);
     let file = ask(&app, MUCH, "/api/v1/games/pgn").await;
@@ -117,11 +111,7 @@ async fn who_loads_many_files_of_games_waits_behind_itself() {
 #[tokio::test]
 async fn who_asks_for_much_waits_behind_itself() {
     let app = TestApp::new().await;
-    let listing = &app.app.listing;
-    let mut busy = Vec::new();
-    while listing.free() > 0 {
-        busy.push(listing.next().await);
-    }
+    let busy = all(&app.app.listing).await;
     let ask = |peer, path| Box::pin(ask(&app, peer, path));
     let mut waiting = Vec::new();
     for _ in 0..16 {
@@ -134,7 +124,7 @@ async fn who_asks_for_much_waits_behind_itself() {
     let waits = timeout(Duration::from_millis(100), &mut next).await;
     assert!(waits.is_err(), "it comes after those before it");
     assert_eq!(ask(OTHER, "/api/v1/runs").await.status(), StatusCode::OK);
-    busy.clear();
+    drop(busy);
     for list in waiting {
         assert_eq!(list.await.status(), StatusCode::OK);
     }

@@ -15,7 +15,6 @@ use serde_json::json;
 
 use crate::support::app::parse;
 use crate::support::audit_scenario::{AuditScenario, PATIENCE};
-use crate::support::by;
 use crate::support::games::Found::{Other, Same};
 use crate::support::games::{audit, selfplay};
 
@@ -100,19 +99,12 @@ async fn only_who_was_drawn_gets_an_audit_until_another_is_drawn() {
     assert_eq!(scenario.alice().await.audits_passed, 1);
 }
 
-async fn revoke_auditor(scenario: &AuditScenario) {
-    let db = &scenario.app.app.db;
-    let tokens = db.tokens("auditor").await.unwrap();
-    let revoked = db.revoke_token(tokens[0].id, by("test"));
-    revoked.await.unwrap();
-}
-
 #[tokio::test]
 async fn fresh_accounts_do_not_acquit_each_other_where_somebody_is_past_probation() {
     let scenario = AuditScenario::new().await;
     let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave];
     scenario.proven(&[dave]).await;
-    revoke_auditor(&scenario).await;
+    scenario.revoke_auditor().await;
     for token in [bob, carol] {
         scenario.app.lease(token).await;
     }
@@ -173,7 +165,7 @@ async fn the_page_says_how_much_is_audited_and_that_nobody_is_trusted() {
     let said = ["64 positions were searched again by auditors"];
     let page = scenario.app.says("/trust", &said).await;
     assert!(!page.contains("no auditor is trusted"), "{page}");
-    revoke_auditor(&scenario).await;
+    scenario.revoke_auditor().await;
     let page = scenario.app.page("/trust").await;
     assert!(page.contains("no auditor is trusted"), "{page}");
 }

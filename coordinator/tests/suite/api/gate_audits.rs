@@ -7,7 +7,6 @@ use rookery_common::protocol::matches::{MatchInfo, MatchStatus};
 use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::protocol::people::Scope;
 use rookery_coordinator::clock::Clock as _;
-use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::settle_gates;
 
 use crate::support::app::user;
@@ -173,15 +172,13 @@ async fn audits_that_a_gate_waits_for_come_before_a_flood_of_others() {
     // Somebody is drawn for them first.
     let (db, now) = (&scenario.app.app.db, scenario.app.clock.now());
     let board = db.draw_boards(now).await.unwrap().remove(0);
-    let alices = Token::parse(alice).unwrap().hash();
-    let alices = db.principal(&alices).await.unwrap().unwrap().user;
+    let alices = scenario.app.holder(alice).await.user;
     let authors = board.audits.iter().map(|audit| audit.author.user);
     let places = authors.enumerate().filter(|(_, user)| *user == alices);
     let places: Vec<usize> = places.map(|(place, _)| place).collect();
     assert_eq!(places, [0, 1]);
     // Who is drawn for several makes them first.
-    let bobs = Token::parse(bob).unwrap().hash();
-    let bobs = db.principal(&bobs).await.unwrap().unwrap().user;
+    let bobs = scenario.app.holder(bob).await.user;
     let drawn = [5, 1].map(|place| (board.audits[place].id, bobs));
     db.enter_draws(drawn.to_vec(), now).await.unwrap();
     let job = scenario.app.lease(bob).await;

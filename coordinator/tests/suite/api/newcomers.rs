@@ -1,6 +1,5 @@
 //! Contributors on probation: which matches they play.
 
-use axum::http::{Method, StatusCode};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::trust::TrustLevel;
@@ -58,7 +57,6 @@ async fn newcomers_play_rating_matches_unless_these_may_move_best() {
     let [alice, bob] = [&scenario.app.alice, &scenario.app.bob];
     let [carol, dave] = [&scenario.carol, &scenario.dave];
     scenario.proven(&[bob, carol, dave]).await;
-    let operator = &scenario.app.operator;
     let rolls_back = async |rollback| {
         let params = RunParams {
             gate: GateRule::None,
@@ -69,9 +67,7 @@ async fn newcomers_play_rating_matches_unless_these_may_move_best() {
     };
     rolls_back(None).await;
     scenario.app.submit(1).await;
-    let new = json!({"run": "main", "candidate": 1, "opponent": 0, "pairs": 4}).to_string();
-    let opened = scenario.app.call(Method::POST, "/matches", operator, new);
-    assert_eq!(opened.await.status(), StatusCode::CREATED);
+    scenario.app.open_match(1, 0, 4).await;
     assert_eq!(scenario.kind(alice).await, WorkKind::Match);
     rolls_back(Some(0.99)).await;
     assert_eq!(scenario.kind(alice).await, WorkKind::SelfPlay);

@@ -14,7 +14,6 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::AnchorElo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::db::MatchDraft;
-use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::plan_waiting;
 use rookery_coordinator::{intake, ratings};
 use serde_json::json;
@@ -34,8 +33,7 @@ async fn ratings_that_nobody_has_fitted_are_fitted_later() {
     play(&app, &app.alice, [Win, Win]).await;
     let job = app.lease(&app.alice).await;
     let bytes = chunk(&job, &pair_games(&job, 0, [Win, Win]));
-    let token = Token::parse(&app.alice).unwrap().hash();
-    let alice = app.app.db.principal(&token).await.unwrap().unwrap();
+    let alice = app.holder(&app.alice).await;
     // No request: nobody hears that a match was decided.
     intake::take(&app.app, &alice, ContentHash::of(&bytes), bytes.into())
         .await
@@ -191,10 +189,7 @@ async fn networks_that_come_faster_than_pairs_are_tied_to_the_newest_that_is_rat
     // An operator lets two meet that have no rating.
     let unrated: Vec<u32> = (0..8).filter(|number| !rated.contains(number)).collect();
     let (one, other) = (unrated[1], unrated[0]);
-    let island =
-        format!(r#"{{"run": "main", "candidate": {one}, "opponent": {other}, "pairs": 1}}"#);
-    let opened = app.call(Method::POST, "/matches", &app.operator, island);
-    assert_eq!(opened.await.status(), StatusCode::CREATED);
+    app.open_match(one, other, 1).await;
     for _ in 0..2 {
         play(&app, &app.alice, [Win, Draw]).await;
     }

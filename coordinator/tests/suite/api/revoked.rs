@@ -9,7 +9,7 @@ use futures_util::stream;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::people::{NewToken, Scope};
-use rookery_coordinator::db::{DbError, Principal, SharedDatabase, TokenDraft};
+use rookery_coordinator::db::{DbError, TokenDraft};
 use rookery_coordinator::tokens::Token;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -30,11 +30,6 @@ async fn revoke_elsewhere(app: &TestApp, user: &str) {
     elsewhere.close().await;
 }
 
-async fn holder(db: &SharedDatabase, token: &str) -> Principal {
-    let hash = Token::parse(token).unwrap().hash();
-    db.principal(&hash).await.unwrap().unwrap()
-}
-
 fn draft() -> TokenDraft {
     TokenDraft {
         hash: Token::generate().unwrap().hash(),
@@ -51,7 +46,7 @@ async fn a_revoked_token_neither_makes_tokens_nor_gives_orders_anywhere() {
     let rotation = format!("/tokens/{}/rotation", second.id.unwrap());
     // Both are remembered here.
     for token in [&second.token, &app.operator] {
-        holder(&app.app.db, token).await;
+        app.holder(token).await;
     }
     revoke_elsewhere(&app, "alice").await;
     revoke_elsewhere(&app, "operator").await;
@@ -76,7 +71,7 @@ async fn a_revoked_token_neither_makes_tokens_nor_gives_orders_anywhere() {
 async fn a_token_that_was_revoked_meanwhile_makes_no_other() {
     let app = TestApp::new().await;
     let db = &app.app.db;
-    let alice = holder(db, &app.alice).await;
+    let alice = app.holder(&app.alice).await;
     revoke_elsewhere(&app, "alice").await;
     let made = db.issue_token(&alice, draft(), noon()).await;
     assert!(matches!(made, Err(DbError::Revoked)), "{made:?}");

@@ -1,6 +1,5 @@
 //! Best moves back to an earlier network, or stays.
 
-use axum::http::{Method, StatusCode};
 use rookery_common::ids::NetworkNumber;
 use rookery_common::protocol::jobs::WorkKind;
 use rookery_common::protocol::matches::{MatchInfo, MatchStatus, RatingRow};
@@ -8,9 +7,8 @@ use rookery_common::protocol::networks::NetworkStatus;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_common::rating::gate::GateRule;
 use rookery_coordinator::ratings;
-use serde_json::json;
 
-use crate::support::app::{TestApp, parse, run};
+use crate::support::app::{TestApp, run};
 use crate::support::games::Score::{Loss, Win};
 use crate::support::games::{pair_games, pairs};
 use crate::support::matches::{play, statuses};
@@ -22,10 +20,7 @@ async fn in_match(rollback: Option<f64>, pairs: u32) -> TestApp {
         run.rollback = rollback;
     })
     .await;
-    let request = json!({"run": "main", "candidate": 1, "opponent": 0, "pairs": pairs});
-    let (operator, request) = (&app.operator, request.to_string());
-    let answer = app.call(Method::POST, "/matches", operator, request).await;
-    parse::<MatchInfo>(StatusCode::CREATED, answer).await;
+    app.open_match(1, 0, pairs).await;
     app
 }
 

@@ -9,7 +9,6 @@ use rookery_coordinator::trust::plan::decide_overdue;
 
 use crate::support::app::{code, user};
 use crate::support::audit_scenario::{AuditScenario, PATIENCE};
-use crate::support::by;
 use crate::support::games::Found::{Near, Other, Same};
 use crate::support::games::{again, chunk_on};
 
@@ -33,10 +32,7 @@ async fn those_in_quarantine_do_not_keep_newcomers_from_auditing() {
     let scenario = AuditScenario::new().await;
     let [bob, carol, dave] = [&scenario.app.bob, &scenario.carol, &scenario.dave];
     scenario.proven(&[bob, carol, dave]).await;
-    let db = scenario.app.app.db.clone();
-    let auditors = db.tokens("auditor").await.unwrap();
-    let revoked = db.revoke_token(auditors[0].id, by("test"));
-    revoked.await.unwrap();
+    scenario.revoke_auditor().await;
     for name in ["bob", "carol", "dave"] {
         let path = format!("/users/{name}");
         assert_eq!(scenario.app.order(&path, true).await, 204);

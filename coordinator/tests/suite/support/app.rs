@@ -22,7 +22,7 @@ use rookery_coordinator::app::App;
 use rookery_coordinator::blobs::{BlobStore, SharedBlobs};
 use rookery_coordinator::clock::{Clock as _, ManualClock};
 use rookery_coordinator::config::{AccessConfig, Registration};
-use rookery_coordinator::db::{Actor, RunDraft, TokenDraft, UserDraft};
+use rookery_coordinator::db::{Actor, Principal, RunDraft, TokenDraft, UserDraft};
 use rookery_coordinator::tokens::Token;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -310,6 +310,22 @@ impl TestApp {
         let patch = patch.to_string();
         let answer = self.call(Method::PATCH, "/runs/main", &self.operator, patch);
         parse(StatusCode::OK, answer.await).await
+    }
+
+    /// Opens a match for the ratings, as the operator.
+    pub(crate) async fn open_match(&self, candidate: u32, opponent: u32, pairs: u32) {
+        let request = json!({
+            "run": "main", "candidate": candidate, "opponent": opponent, "pairs": pairs,
+        });
+        let (operator, request) = (&self.operator, request.to_string());
+        let opened = self.call(Method::POST, "/matches", operator, request).await;
+        assert_eq!(opened.status(), StatusCode::CREATED);
+    }
+
+    /// Whose token this is.
+    pub(crate) async fn holder(&self, token: &str) -> Principal {
+        let hash = Token::parse(token).unwrap().hash();
+        self.app.db.principal(&hash).await.unwrap().unwrap()
     }
 
     /// Holds a contributor or a chunk, or clears it, as the operator.

@@ -10,7 +10,6 @@ use rookery_common::protocol::runs::RunInfo;
 use rookery_common::protocol::trust::{ContributorTrust, HoldPage, HoldRow, TrustInfo};
 use rookery_coordinator::clock::Clock as _;
 use rookery_coordinator::db::ACTIVE;
-use rookery_coordinator::tokens::Token;
 use rookery_coordinator::trust::plan::{draw_waiting, plan_waiting};
 use rookery_coordinator::trust::rate::PROBATION;
 
@@ -94,14 +93,19 @@ impl AuditScenario {
     /// A scenario whose contributors have no record yet, and in which the operator has no auditor.
     pub(crate) async fn of_newcomers() -> Self {
         let scenario = Self::new().await;
-        let db = &scenario.app.app.db;
-        let tokens = db.tokens("auditor").await.unwrap();
-        let revoked = db.revoke_token(tokens[0].id, by("test"));
-        revoked.await.unwrap();
+        scenario.revoke_auditor().await;
         scenario
             .come(&[&scenario.app.bob, &scenario.carol, &scenario.dave])
             .await;
         scenario
+    }
+
+    /// The operator takes the auditor's token back.
+    pub(crate) async fn revoke_auditor(&self) {
+        let db = &self.app.app.db;
+        let tokens = db.tokens("auditor").await.unwrap();
+        let revoked = db.revoke_token(tokens[0].id, by("test"));
+        revoked.await.unwrap();
     }
 
     /// These contributors are heard of: audits are drawn among those at work.
@@ -138,8 +142,7 @@ impl AuditScenario {
     /// Draws somebody for the oldest audit that it may make.
     pub(crate) async fn draw(&self, token: &str) {
         let db = &self.app.app.db;
-        let hash = Token::parse(token).unwrap().hash();
-        let user = db.principal(&hash).await.unwrap().unwrap().user;
+        let user = self.app.holder(token).await.user;
         let now = self.app.clock.now();
         for board in db.draw_boards(now).await.unwrap() {
             let own = board.candidates.iter();

@@ -1,6 +1,6 @@
 //! What lists can be asked for: names, networks, matches of a kind, orders.
 
-use axum::http::{Method, StatusCode, header};
+use axum::http::{StatusCode, header};
 use rookery_coordinator::db::{MatchFilter, MatchGroup, MatchSort};
 
 use super::{assert_pages_say, listed};
@@ -117,9 +117,7 @@ async fn games_are_sorted_by_their_length_from_the_head_of_its_column() {
 #[tokio::test]
 async fn matches_are_those_of_a_network() {
     let app = gated().await;
-    let another = r#"{"run": "main", "candidate": 2, "opponent": 1, "pairs": 3}"#;
-    let opened = app.call(Method::POST, "/matches", &app.operator, another.to_owned());
-    assert_eq!(opened.await.status(), StatusCode::CREATED);
+    app.open_match(2, 1, 3).await;
     let path = "/runs/main/matches";
     let found: [(&str, &[&str]); 8] = [
         ("?network=", &["2", "1"]),
@@ -206,9 +204,7 @@ async fn matches_are_listed_by_purpose_by_verdict_and_in_three_orders() {
 #[tokio::test]
 async fn matches_are_in_the_order_that_is_asked_for() {
     let app = beaten_by_an_anchor(None).await;
-    let another = r#"{"run": "main", "candidate": 1, "opponent": 0, "pairs": 3}"#;
-    let opened = app.call(Method::POST, "/matches", &app.operator, another.to_owned());
-    assert_eq!(opened.await.status(), StatusCode::CREATED);
+    app.open_match(1, 0, 3).await;
     let ids = async |group, sort| -> Vec<i64> {
         let filter = MatchFilter {
             run: run(),

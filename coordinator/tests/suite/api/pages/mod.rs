@@ -9,11 +9,12 @@ mod overview;
 mod picture;
 
 use axum::body::Body;
-use axum::http::{Method, Request, StatusCode, header};
+use axum::http::{Request, StatusCode, header};
 use rookery_common::network::Program;
 use rookery_common::protocol::ProblemCode;
 use rookery_common::protocol::server::{Link, Presentation};
 use rookery_coordinator::config::AccessConfig;
+use serde_json::json;
 
 use crate::support::anchors::{beaten_by_an_anchor, submit_program};
 use crate::support::app::{TestApp, code, html, params};
@@ -294,9 +295,7 @@ async fn the_overview_says_what_workers_do_and_how_far_the_next_candidate_is() {
     );
     let busy = home().await;
     assert!(busy.contains(&progress), "{busy}");
-    let pause = r#"{"status": "paused"}"#.to_owned();
-    let paused = app.call(Method::PATCH, "/runs/main", &app.operator, pause);
-    assert_eq!(paused.await.status(), StatusCode::OK);
+    app.patch_run(&json!({"status": "paused"})).await;
     let page = home().await;
     assert!(
         page.contains("The run is paused: workers get no games"),
@@ -330,9 +329,8 @@ async fn what_is_not_found_in_a_run_keeps_its_navigation() {
 #[tokio::test]
 async fn links_to_pages_show_what_they_are_elsewhere() {
     let app = TestApp::with_network().await;
-    let description = r#"{"description": "A <small> net\n for tests"}"#.to_owned();
-    let patched = app.call(Method::PATCH, "/runs/main", &app.operator, description);
-    assert_eq!(patched.await.status(), StatusCode::OK);
+    app.patch_run(&json!({"description": "A <small> net\n for tests"}))
+        .await;
     let described = "content=\"A &#60;small&#62; net for tests\"";
     let named = |title: &str| format!("<meta property=\"og:title\" content=\"{title}\">");
     let titles = [
@@ -396,9 +394,8 @@ async fn pages_say_what_the_operator_calls_the_site_and_whom_to_write_to() {
     assert_pages_say(&app, &[("/runs/main/join", &["Write to the operator: <a"])]).await;
     assert_pages_say(&app, &[("/trust", &["data-contact=\"ann@example.org\""])]).await;
     // What a run has of its own comes first.
-    let own = r#"{"title": "Small net", "contact": "@bob:example.org"}"#.to_owned();
-    let patched = app.call(Method::PATCH, "/runs/main", &app.operator, own);
-    assert_eq!(patched.await.status(), StatusCode::OK);
+    let own = json!({"title": "Small net", "contact": "@bob:example.org"});
+    app.patch_run(&own).await;
     let page = app.page("/runs/main").await;
     for part in [
         brand,
