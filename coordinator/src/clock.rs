@@ -25,7 +25,6 @@ impl ManualClock {
         Self(Mutex::new(now))
     }
 
-    /// Moves the clock forward.
     pub fn advance_seconds(&self, seconds: i64) {
         let mut now = self.0.lock();
         *now = now

@@ -24,7 +24,6 @@ pub struct Permit {
 }
 
 impl ConcurrencyLimit {
-    /// A limit of `places` at a time.
     pub fn new(places: usize) -> Self {
         Self(Arc::new(Semaphore::new(places)))
     }
@@ -65,7 +64,6 @@ impl<K: Hash + Eq> FairLimit<K> {
         Self { places, each }
     }
 
-    /// Waits for a place of this key.
     pub async fn next(&self, key: K) -> Permit {
         let place = self.of(key).acquire_owned().await.ok();
         Permit { _place: place }

@@ -15,7 +15,6 @@ const FRESH: SignedDuration = SignedDuration::from_secs(15);
 const ASKS: i64 = 200;
 /// The time between two of them.
 const BETWEEN: SignedDuration = SignedDuration::from_millis(1000 / ASKS);
-/// The shortest wait.
 const SHORT: SignedDuration = SignedDuration::from_secs(3);
 /// The shortest wait where every run that may give something is paused, for which an operator comes back.
 const PAUSED: SignedDuration = SignedDuration::from_secs(15);

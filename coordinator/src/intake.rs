@@ -34,7 +34,6 @@ use crate::trust::verdict::Auditor;
 /// Chunks up to this size are hashed where they arrive: another thread would take longer to wake up.
 const SMALL_BYTES: usize = 16 << 10;
 
-/// Why a chunk was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
     /// The bytes are not those that the hash names.
@@ -60,7 +59,6 @@ pub enum IntakeError {
     },
     #[error(transparent)]
     Database(#[from] DbError),
-    /// The chunk could not be stored.
     #[error(transparent)]
     Blob(#[from] BlobError),
     /// The chunk that an audit is about cannot be compared.
@@ -200,7 +198,6 @@ async fn remove_refused(app: &App, hash: &ContentHash, error: &DbError) {
     }
 }
 
-/// A chunk that passed verification.
 struct Verified {
     draft: ChunkDraft,
     /// What its games that were played on say of resigning.

@@ -37,7 +37,6 @@ impl KeyFolder {
         Self(Some(folder))
     }
 
-    /// Where the key of a run lies.
     pub fn path(&self, run: &RunName) -> Option<PathBuf> {
         self.0
             .as_ref()

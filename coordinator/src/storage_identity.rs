@@ -141,12 +141,10 @@ async fn refuse_strange(db: &Database, blobs: &dyn BlobStore) -> Result<(), Stor
     Err(StorageIdentityError::Strange { networks })
 }
 
-/// The mark of a ledger's store.
 fn text(id: LedgerId) -> Bytes {
     format!("{WORDS}{id}\n").into()
 }
 
-/// The ledger that a mark names.
 fn read(mark: &[u8]) -> Option<LedgerId> {
     let text = std::str::from_utf8(mark).ok()?;
     text.trim_end().strip_prefix(WORDS)?.parse().ok()

@@ -102,7 +102,6 @@ pub async fn remove_all(
 }
 
 impl Found {
-    /// Bytes of the orphans.
     pub fn bytes(&self) -> u64 {
         self.orphans.iter().map(|orphan| orphan.bytes).sum()
     }

@@ -33,7 +33,6 @@ impl std::hash::Hash for TokenHash {
 }
 
 impl Token {
-    /// A new random token.
     pub fn generate() -> Result<Self, getrandom::Error> {
         random_text::<TOKEN_BYTES>(PREFIX).map(Self)
     }
@@ -63,7 +62,6 @@ const INVITATION_BYTES: usize = 16;
 pub struct InvitationCode(String);
 
 impl InvitationCode {
-    /// A new random code.
     pub fn generate() -> Result<Self, getrandom::Error> {
         random_text::<INVITATION_BYTES>(INVITATION_PREFIX).map(Self)
     }

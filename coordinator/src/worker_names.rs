@@ -18,7 +18,6 @@ const WINDOW: SignedDuration = SignedDuration::from_mins(30);
 /// Names that are remembered at most.
 const MOST: usize = 1 << 16;
 
-/// What tells machines apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Machine {
     token: i64,
@@ -41,7 +40,6 @@ impl Machine {
     }
 }
 
-/// Who asked under a name.
 #[derive(Debug)]
 struct Requests {
     last: (Machine, Timestamp),

@@ -25,7 +25,6 @@ pub use object::ObjectBlobs;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlobKind {
-    /// A network's file.
     Network,
     Chunk,
     /// A network in the format of another program.
@@ -91,10 +90,8 @@ pub enum BlobError {
     /// The store's address or settings cannot be used.
     #[error("{0}")]
     Address(String),
-    /// There is no such blob.
     #[error("there is no {0} in the store")]
     Missing(String),
-    /// The store failed.
     #[error("{tried}: {source}")]
     Io {
         /// What was tried, on what.
@@ -103,12 +100,10 @@ pub enum BlobError {
     },
 }
 
-/// A blob as the store knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlobEntry {
     pub hash: ContentHash,
     pub bytes: u64,
-    /// When it was last written.
     pub modified: Timestamp,
 }
 

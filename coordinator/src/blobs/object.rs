@@ -141,7 +141,6 @@ impl ObjectBlobs {
         self.prefix.parts().chain(Path::from(key).parts()).collect()
     }
 
-    /// Whether a ping has written lately.
     fn wrote_lately(&self) -> bool {
         let written = *self.written.lock();
         written.is_some_and(|at| at.elapsed() < WRITE_EVERY)

@@ -80,7 +80,6 @@ impl WorkerSources {
         Ok(sources)
     }
 
-    /// Whether there is no address.
     pub const fn is_empty(&self) -> bool {
         self.systems.is_empty() && self.any.is_none()
     }

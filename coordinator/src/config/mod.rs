@@ -60,7 +60,6 @@ impl Origins {
     }
 }
 
-/// Datasets that were published.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DatasetConfig {
     /// The folder that holds the folder of each.
@@ -84,7 +83,6 @@ pub enum MetricsAddress {
 #[derive(Debug, Default)]
 pub struct AccessConfig {
     pub registration: Registration,
-    /// How much each client may have.
     pub limits: Arc<Limits>,
     /// Other sites whose pages may read.
     pub origins: Origins,
@@ -92,12 +90,10 @@ pub struct AccessConfig {
     pub worker_sources: WorkerSources,
     /// Where people get Rookery's source code, if the operator says so.
     pub source: Option<PageUrl>,
-    /// What was published of the runs.
     pub datasets: DatasetConfig,
     /// Where the coordinator is reached, if the operator says so.
     pub site: Option<SiteUrl>,
     pub metrics_address: MetricsAddress,
-    /// Where the secret keys of runs lie.
     pub keys: KeyFolder,
     /// What the coordinator is called, whom to write to, where else to look.
     pub presentation: Presentation,

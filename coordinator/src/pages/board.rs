@@ -22,7 +22,6 @@ pub(super) struct Board {
     ranks: Vec<(u32, char)>,
 }
 
-/// A square's upper left corner.
 #[derive(Debug, Clone, Copy)]
 struct SquareXy {
     x: u32,

@@ -28,7 +28,6 @@ pub(super) struct ContributorsQuery {
     name: Option<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     sort: ContributorSort,
-    /// Not so many of the first.
     skip: Option<u32>,
 }
 
@@ -46,7 +45,6 @@ struct ContributorsPage {
     sought: Option<String>,
     /// What the form keeps beside its own field.
     kept: Vec<(String, String)>,
-    /// The same list with any name.
     any_name: String,
     in_time: &'static str,
     all: u64,

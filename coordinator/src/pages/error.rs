@@ -17,7 +17,6 @@ use crate::db::DbError;
 /// Seconds after which a page is asked for again that could not be shown for now.
 const RETRY_AFTER: u64 = 5;
 
-/// Why a page cannot be shown.
 #[derive(Debug)]
 pub(super) enum PageError {
     /// The address is not understood; the text says why.

@@ -21,7 +21,6 @@ const GAMES: u32 = 200;
 /// Shorter games show little, longer ones are dull.
 const PLIES: std::ops::RangeInclusive<u32> = 30..=160;
 
-/// The game as the overview shows it.
 #[derive(Template)]
 #[template(path = "featured.html")]
 pub(super) struct Featured {

@@ -60,7 +60,6 @@ struct GamePage {
     opening: Option<Opening>,
     /// From what position it began, if neither from that of all games nor from a puzzle's.
     start: Option<String>,
-    /// The games before and after it.
     beside: [Option<GameId>; 2],
     /// Where Lichess analyses the position.
     analysis: String,
@@ -77,10 +76,8 @@ struct Posed {
     about: String,
 }
 
-/// A line of the score sheet.
 struct MoveRow {
     number: u32,
-    /// White's move and Black's.
     cells: [Option<MoveCell>; 2],
 }
 
@@ -248,7 +245,6 @@ fn usual_side(info: &GameInfo, steps: &Steps) -> Side {
     solver.map_or(Side::White, |step| step.position.turn().into())
 }
 
-/// Reads a game from its chunk.
 async fn load(state: &PagesState, info: &GameInfo) -> Result<GameRecord, PageError> {
     let chunk = || format!("game {} of chunk {}", info.place, info.chunk);
     let place = info.place;

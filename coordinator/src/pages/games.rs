@@ -71,7 +71,6 @@ struct GamesPage {
     families: Vec<&'static str>,
     /// What is written for the opening, and whether there is such a one.
     opening: Option<(String, bool)>,
-    /// The same games with any opening.
     any_opening: String,
     /// The same games of any network and any contributor.
     of_anyone: String,

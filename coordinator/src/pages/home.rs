@@ -61,7 +61,6 @@ struct HomePage {
     layout: Layout,
     address: Address,
     worker_command: String,
-    /// Games that are being played.
     boards: Vec<Figure>,
     /// What scripts copy for another one.
     frame: Figure,

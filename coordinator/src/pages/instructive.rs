@@ -22,7 +22,6 @@ const TURN: f32 = 0.3;
 /// Who wins against somebody so many points stronger has caused an upset.
 const UPSET: f64 = 50.0;
 
-/// A game that is worth a look.
 pub(super) struct Instructive {
     pub(super) game: GameInfo,
     pub(super) white: String,

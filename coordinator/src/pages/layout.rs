@@ -11,7 +11,6 @@ use super::assets;
 use super::error::PageError;
 use crate::server::address::Address;
 
-/// The frame around a page.
 #[derive(Debug)]
 pub(super) struct Layout {
     pub run: Option<RunName>,
@@ -23,7 +22,6 @@ pub(super) struct Layout {
     /// What the coordinator is called.
     pub brand: String,
     pub contact: Option<Contact>,
-    /// Where else to look.
     pub links: Vec<Link>,
     /// Below the coordinator's address, the picture for previews of links to the page.
     preview: String,
@@ -31,7 +29,6 @@ pub(super) struct Layout {
     pub picture: Option<String>,
 }
 
-/// The operator's address or page.
 #[derive(Debug, Clone)]
 pub(super) struct Contact {
     pub text: String,
@@ -56,23 +53,19 @@ pub(super) const DESCRIPTION: &str = "Volunteers' machines train a chess network
 /// Longest description that pages give away: link previews show no more.
 const DESCRIPTION_CHARS: usize = 200;
 
-/// A page of a run's navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tab {
     /// What is happening now.
     Overview,
     /// How it became stronger.
     Story,
-    /// Networks and their ratings.
     Networks,
     Matches,
     Games,
     /// A board against the networks.
     Play,
-    /// Losses.
     Training,
     Puzzles,
-    /// Who plays.
     Contributors,
     Join,
     Other,
@@ -121,7 +114,6 @@ impl Choice {
     }
 }
 
-/// Which way a sorted column runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Ascending,
@@ -184,7 +176,6 @@ pub(super) fn is_default<T: Default + PartialEq>(chosen: &T) -> bool {
 }
 
 impl Layout {
-    /// The frame of a run's page.
     pub(super) fn of(presentation: &Presentation, info: &RunInfo, tab: Tab) -> Self {
         let run = info.title.as_deref().unwrap_or(info.name.as_str());
         let name = Tab::ALL.iter().find(|(one, _, _)| *one == tab);
@@ -243,7 +234,6 @@ impl Layout {
         self
     }
 
-    /// The links of the run's pages.
     pub(super) fn tabs(&self) -> Vec<Choice> {
         let Some(run) = &self.run else {
             return Vec::new();

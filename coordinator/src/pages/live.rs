@@ -42,7 +42,6 @@ struct Slot {
     page: Rendered,
 }
 
-/// The renderings of a moment ago.
 #[derive(Clone)]
 pub(super) struct Live {
     clock: Arc<dyn Clock>,

@@ -43,12 +43,10 @@ struct MatchesPage {
     matches: Vec<MatchRow>,
     groups: Vec<Choice>,
     network: Option<NetworkNumber>,
-    /// The same matches of any network.
     any_network: String,
     /// What the form keeps beside its own field.
     kept: Vec<(String, String)>,
     heads: Heads,
-    /// Whether the run has none at all.
     none_yet: bool,
     next: Option<String>,
     /// What the list leaves out, if it is sorted.

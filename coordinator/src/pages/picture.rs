@@ -63,7 +63,6 @@ async fn rendered(
     Ok(png)
 }
 
-/// The picture as SVG.
 fn drawing(run: &RunInfo, networks: &[NetworkInfo]) -> Result<String, askama::Error> {
     let data = rating_data(
         &run.name,

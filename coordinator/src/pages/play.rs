@@ -59,11 +59,9 @@ struct PlayPage {
     unknown: Option<String>,
     /// Where the network that comes with Rookery is, as JSON.
     included: Option<&'static str>,
-    /// Whether it is the opponent.
     plays_included: bool,
 }
 
-/// A network that can be chosen.
 #[derive(Debug, PartialEq, Eq)]
 struct Opponent {
     number: NetworkNumber,

@@ -60,7 +60,6 @@ struct PuzzlesPage {
     sets: Vec<SetRow>,
 }
 
-/// A network and how it did.
 struct Scored {
     number: NetworkNumber,
     /// Where it is on the chart's horizontal axis; nowhere if that is not known.

@@ -36,7 +36,6 @@ pub(super) struct Arrival {
     pub number: u32,
 }
 
-/// A search as the viewer shows it.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Search {
     /// The root's value for White, -1 to 1.
@@ -45,7 +44,6 @@ pub(super) struct Search {
     pub draw: f32,
     /// Visits in all.
     pub visits: u64,
-    /// Whether the search was full.
     pub full: bool,
     /// Moves with most visits.
     pub top: Vec<TopMove>,

@@ -52,7 +52,6 @@ struct StoryPage {
     misses: Vec<PuzzleGroup>,
 }
 
-/// A network that became best.
 struct Promotion {
     info: NetworkInfo,
     /// When it was submitted.

@@ -8,7 +8,6 @@ use rookery_common::ids::NetworkNumber;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Meeting {
     pub(super) program: NetworkNumber,
-    /// Whether it lost every game.
     pub(super) is_lost: bool,
 }
 

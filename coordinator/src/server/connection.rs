@@ -74,7 +74,6 @@ impl HttpService {
         }
     }
 
-    /// Serves a connection to its end.
     pub(super) async fn serve<S>(self, stream: S, peer: IpAddr, activity: Arc<Activity>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

@@ -50,10 +50,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encrypted;
 
-/// What connections are served with.
 pub struct Server {
     pub router: Router,
-    /// How much each client may have.
     pub limits: Arc<Limits>,
     /// The certificate, if the coordinator itself speaks TLS.
     pub tls: Option<ServerCertificate>,

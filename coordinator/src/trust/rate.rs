@@ -249,13 +249,11 @@ mod tests {
         numbers.sum::<f64>() / chances().count() as f64
     }
 
-    /// The share of full audits.
     fn full(record: TrackRecord) -> f64 {
         let is_full = |chance| audit_depth(record, chance) == AuditDepth::Full;
         mean(chances().map(|chance| f64::from(u8::from(is_full(chance)))))
     }
 
-    /// The mean number of parts.
     fn parts(positions: u32) -> f64 {
         mean(chances().map(|chance| audited_parts(positions, chance) as f64))
     }

@@ -20,7 +20,6 @@ use rookery_common::rating::{GameScore, RatingError, Tally};
 /// What the candidate scored in the two games of a pair; none while they are not both in.
 pub type PairScore = Option<[GameScore; 2]>;
 
-/// How a gate match was decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decided {
     /// [`MatchStatus::Promoted`] or [`MatchStatus::Rejected`].

@@ -21,6 +21,5 @@ pub(crate) struct AcceptedChunk<'a> {
     pub(crate) kind: WorkKind,
     /// Whether it counts.
     pub(crate) state: ChunkStatus,
-    /// When it was accepted.
     pub(crate) now: Timestamp,
 }

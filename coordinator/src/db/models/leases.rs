@@ -71,7 +71,6 @@ impl Ledger {
     }
 }
 
-/// A lease as operations need it.
 #[derive(FromRow)]
 pub(crate) struct JobRow {
     id: Vec<u8>,

@@ -279,7 +279,6 @@ pub(crate) async fn after_promotions(
     Timestamp::from_millisecond(earliest).map_err(|error| unreadable("time", &error))
 }
 
-/// Makes a network the run's best.
 pub(crate) async fn make_best(
     conn: &mut AnyConnection,
     run: &Run,

@@ -90,7 +90,6 @@ pub(crate) enum Subject {
     Text,
     /// The user who was renamed.
     Renamed(i64),
-    /// This candidate was rejected.
     Rejected(NetworkNumber),
     /// Best was moved between these.
     Moved {

@@ -209,7 +209,6 @@ async fn delete(conn: &mut AnyConnection, user: String, by: &Actor) -> Result<Us
     Ok(UserId(id))
 }
 
-/// Whether the database answers.
 pub(crate) async fn ping(conn: &mut AnyConnection) -> Result<()> {
     sqlx::query("SELECT 1 FROM users LIMIT 1")
         .fetch_optional(conn)

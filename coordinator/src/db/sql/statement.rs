@@ -125,7 +125,6 @@ impl Statement {
         Ok(rows.await?)
     }
 
-    /// The only row of the statement.
     pub(crate) async fn fetch_one<T>(self, connection: &mut AnyConnection) -> Result<T>
     where
         T: for<'r> FromRow<'r, AnyRow> + Send + Unpin,

@@ -43,7 +43,6 @@ pub struct UserChange {
 }
 
 impl UserChange {
-    /// Only whether the user is blocked.
     #[must_use]
     pub fn standing(standing: Standing) -> Self {
         let standing = Some(standing);
@@ -77,7 +76,6 @@ pub struct Principal {
     pub user: UserId,
     pub name: String,
     pub token: i64,
-    /// What the token may do.
     pub scopes: Vec<Scope>,
     /// When the token was last used, to ten minutes; of workers' tokens that is not noted.
     pub used_at: Option<Timestamp>,
@@ -93,9 +91,7 @@ const USE_NOTED_EVERY: SignedDuration = SignedDuration::from_mins(10);
 /// What is held against a contributor, short of a block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restrictions {
-    /// The quarantine that stands.
     pub quarantine: Option<QuarantineInfo>,
-    /// Whether any chunk is held out.
     pub has_held_chunks: bool,
     /// Workers that get no jobs.
     pub workers: Vec<WorkerBlock>,
@@ -128,7 +124,6 @@ impl Principal {
 /// Whether a user is welcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Yes.
     Good,
     Blocked,
 }

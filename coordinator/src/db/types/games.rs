@@ -149,7 +149,6 @@ impl GameFilter {
     }
 }
 
-/// In which order games are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GameSort {
@@ -275,7 +274,6 @@ pub enum Fitting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FitNumber(pub i64);
 
-/// Which chunks may be archived.
 #[derive(Debug, Clone, Copy)]
 pub struct Archivable {
     /// The newest training positions stay as they are: so many.

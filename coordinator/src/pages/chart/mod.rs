@@ -65,7 +65,6 @@ impl View {
         }
     }
 
-    /// Whether it is less than all.
     pub(super) const fn is_part(self) -> bool {
         matches!(self, Self::Part(_, _))
     }

@@ -18,7 +18,6 @@ const CHARS: usize = 54;
 #[template(path = "preview.svg", escape = "html")]
 struct Preview<'a> {
     heading: String,
-    /// The size of the heading's letters.
     size: f64,
     line: &'a str,
     drawing: Option<Drawing>,

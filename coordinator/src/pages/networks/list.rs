@@ -41,7 +41,6 @@ pub(in crate::pages) struct NetworksQuery {
 enum Show {
     #[default]
     All,
-    /// All but those that were rejected.
     WithoutRejected,
 }
 

@@ -199,7 +199,6 @@ pub(in crate::pages) const fn was_best(info: &NetworkInfo) -> bool {
     )
 }
 
-/// The widest interval that is drawn.
 fn widest(networks: &[NetworkInfo]) -> f64 {
     let own = networks.iter().filter(|info| info.anchor.is_none());
     let widths = own.filter_map(|info| Some(width(&info.rating?)));

@@ -49,7 +49,6 @@ struct TrainingPage {
     stray: Option<u64>,
     charts: Vec<Card>,
     links: ChartLinks,
-    /// Whether a part of them is shown.
     is_zoomed: bool,
     settings: Vec<(&'static str, String)>,
     /// All parameters of the run, as a file of them.

@@ -12,7 +12,6 @@ type Say = fn(&mut ChaCha8Rng, f64) -> f64;
 /// Which games a player hands in.
 type Keep = fn(&GameSums) -> bool;
 
-/// How someone plays.
 #[derive(Clone, Copy)]
 struct Player {
     visits: f64,
@@ -84,7 +83,6 @@ fn chunks(seed: u64, user: i64, backend: &str, chunks: &[u32], player: &Player) 
     chunks.iter().map(of_games).collect()
 }
 
-/// A chunk of these games.
 fn sample(user: i64, backend: &str, games: impl Iterator<Item = GameSums>) -> Sample {
     let mut sums = GameSums::default();
     games.for_each(|game| sums += game);

@@ -326,7 +326,6 @@ async fn furnished() -> TestApp {
     app
 }
 
-/// Every route that is tried.
 async fn routes(app: &TestApp) -> Vec<Route> {
     let mut routes: Vec<Route> = PAGES.iter().map(Route::page).collect();
     let document: Value = app.get("/openapi.json").await;

@@ -32,7 +32,6 @@ impl Ledger {
     }
 }
 
-/// The query that chooses games.
 fn build_query(
     filter: &GameFilter,
     run: Option<i64>,
