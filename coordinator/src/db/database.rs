@@ -36,8 +36,8 @@ use super::sql::writer::Writer;
 use super::types::{ChunkAccepted, ChunkDraft, LeaseRequest, LeasedJob};
 use super::use_cases::accept::{self, ChunkUpload};
 use super::use_cases::heartbeats::{self, LeaseRenewal};
-use super::use_cases::new_leases::PendingLease;
 use super::use_cases::jobs;
+use super::use_cases::new_leases::PendingLease;
 use crate::telemetry::{self, LedgerUse};
 
 /// The ledger in an SQL database, and the requests to it that are served together.

@@ -22,7 +22,7 @@ use tokio::process::Command;
 
 use crate::support::anchors::beaten_by_an_anchor;
 use crate::support::app::{TestApp, params, run};
-use crate::support::games::{Found, audit, chunk, selfplay};
+use crate::support::games::{Found, audit, selfplay};
 use crate::support::matches::contested;
 use crate::support::selfplay::selfplays;
 

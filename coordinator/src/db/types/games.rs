@@ -74,10 +74,7 @@ pub enum GameFactDetail {
         themes: Vec<String>,
     },
     /// The pair and the candidate's side.
-    Match {
-        pair: u32,
-        candidate: Side,
-    },
+    Match { pair: u32, candidate: Side },
     /// Nothing: searches of another contributor's game, made again.
     Audit,
 }
