@@ -42,7 +42,7 @@ pub struct Parts {
     pub events: EventBus,
     /// What the operator must act on.
     pub alerts: Alerts,
-    /// The openings of matches, and of games of self-play where a run wants them.
+    /// The openings of runs that have no book of their own.
     pub book: Arc<OpeningBook>,
     /// Endgame tables, if the operator has some: games that tables have ended are checked by them.
     pub tables: OnceLock<Box<dyn EndgameTables>>,

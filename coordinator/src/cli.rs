@@ -3,7 +3,9 @@
 use clap::{Parser, Subcommand};
 use rookery_common::command_line::keep_files_private;
 
-use crate::commands::{self, chunk, ledger, log, puzzles, run, serve, storage, user, worker};
+use crate::commands::{
+    self, chunk, ledger, log, openings, puzzles, run, serve, storage, user, worker,
+};
 use crate::config::{GlobalArgs, ServeArgs, Settings};
 
 /// The server of a Rookery training effort: it hands out jobs, checks and keeps what workers play,
@@ -36,6 +38,9 @@ pub enum Command {
     /// Create runs, show them, change them, sign their networks.
     #[command(subcommand)]
     Run(run::RunCommand),
+    /// Give runs opening books of their own.
+    #[command(subcommand)]
+    Openings(openings::OpeningsCommand),
     /// Import puzzle sets, or mine puzzles from a run's own games.
     #[command(subcommand)]
     Puzzles(puzzles::PuzzlesCommand),
@@ -70,6 +75,7 @@ pub async fn run(cli: Cli) -> anyhow::Result<()> {
         Command::User(command) => user::run(&settings, command).await,
         Command::Worker(command) => worker::run(&settings, command).await,
         Command::Run(command) => run::run(&settings, command).await,
+        Command::Openings(command) => openings::run(&settings, command).await,
         Command::Puzzles(command) => puzzles::run(&settings, command).await,
         Command::Chunk(command) => chunk::run(command),
         Command::Ledger(command) => ledger::run(&settings, command).await,

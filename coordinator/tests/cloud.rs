@@ -13,6 +13,8 @@ mod archives;
 mod blobs;
 #[path = "suite/db/mod.rs"]
 mod db;
+#[path = "suite/opening_books.rs"]
+mod opening_books;
 #[path = "suite/outages.rs"]
 mod outages;
 #[path = "suite/postgres.rs"]

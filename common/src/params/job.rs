@@ -24,7 +24,7 @@ pub struct SelfPlayParams {
     pub reuse_tree: bool,
     /// Plies after which a game is a draw, 10 to 1,000.
     pub ply_limit: u32,
-    /// Share of games that begin at a line of the coordinator's opening book, 0 to 1; the others
+    /// Share of games that begin at a line of the run's opening book, 0 to 1; the others
     /// begin at the standard position.
     pub book_share: f32,
     /// Random plies sampled from the network's policy before the first search, and after the book's

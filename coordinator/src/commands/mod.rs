@@ -4,6 +4,7 @@ pub mod chunk;
 pub mod invite;
 pub mod ledger;
 pub mod log;
+pub mod openings;
 pub mod puzzles;
 pub mod run;
 pub mod run_anchor;

@@ -54,8 +54,8 @@ pub struct ServeArgs {
         value_name = "FOLDERS"
     )]
     pub syzygy: Option<Vec<PathBuf>>,
-    /// Take the openings of matches from this file, EPD, PGN or CSV, also compressed, instead of the
-    /// built-in book.
+    /// Take the openings of runs without a book of their own (`openings import`) from this file, EPD, PGN or CSV, also
+    /// compressed, instead of the built-in book.
     #[arg(long, env = "ROOKERY_OPENINGS", value_name = "FILE")]
     pub openings: Option<PathBuf>,
     /// Let pages of these sites read the API from a browser: origins such as https://example.org,

@@ -71,6 +71,7 @@ struct Batches {
 impl Batches {
     fn start(writer: &Writer, readers: Readers) -> Self {
         let values = Arc::new(LeaseValues::default());
+        let shared = values.clone();
         Self {
             leased: Collector::start(move |jobs| {
                 let (readers, values) = (readers.clone(), values.clone());
@@ -80,8 +81,8 @@ impl Batches {
                     ))
                 })
             }),
-            leases: Collector::to(writer.clone(), |conn, asked| {
-                Box::pin(jobs::lease(conn, asked))
+            leases: Collector::to(writer.clone(), move |conn, asked| {
+                Box::pin(jobs::lease(conn, asked, shared.clone()))
             }),
             renewals: Collector::to(writer.clone(), |conn, renewals| {
                 Box::pin(heartbeats::extend(conn, renewals))

@@ -9,6 +9,7 @@ mod archives;
 mod blobs;
 mod db;
 mod fleets;
+mod opening_books;
 mod s3;
 mod server;
 mod storage_identity;

@@ -27,7 +27,7 @@ use crate::support::matches::contested;
 use crate::support::selfplay::selfplays;
 
 /// What a command of the program does.
-async fn tried(app: &TestApp, words: &[&str]) -> Output {
+pub(super) async fn tried(app: &TestApp, words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_rookery-coordinator"))
         .args(words)
         .env("ROOKERY_DATABASE", app.database.url())
@@ -38,7 +38,7 @@ async fn tried(app: &TestApp, words: &[&str]) -> Output {
 }
 
 /// What a command of the program prints; it must succeed.
-async fn done(app: &TestApp, words: &[&str]) -> String {
+pub(super) async fn done(app: &TestApp, words: &[&str]) -> String {
     let output = tried(app, words).await;
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{words:?}: {error}");
@@ -377,7 +377,7 @@ async fn a_ledger_from_before_an_archive_gets_its_chunks_back() {
 }
 
 /// What the command line did, by the operator log, the oldest first: action, subject and detail.
-async fn command_line(app: &TestApp) -> Vec<[String; 3]> {
+pub(super) async fn command_line(app: &TestApp) -> Vec<[String; 3]> {
     let log = app.operator_log().await.entries.into_iter().rev();
     let acts = log.filter(|act| act.actor == "command line");
     acts.map(|act| [act.action, act.subject, act.detail])

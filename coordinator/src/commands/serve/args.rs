@@ -1,9 +1,8 @@
 //! What `serve` is told: by its flags, their variables, and the configuration file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
 use rookery_common::openings::OpeningBook;
 use rookery_common::protocol::server::Presentation;
 use rookery_common::text::without_secrets;
@@ -12,6 +11,7 @@ use rookery_tls::ServerCertificate;
 
 use crate::background::webhook::{Webhook, Webhooks};
 use crate::blobs::Downloads;
+use crate::commands::openings;
 use crate::config::{
     AccessConfig, DatasetConfig, DownloadPath, Origins, PageUrl, ServeArgs, SiteUrl, WorkerSources,
     is_web_address,
@@ -32,12 +32,16 @@ impl ServeArgs {
         self.listen.as_deref().unwrap_or(LISTEN)
     }
 
-    /// The openings of matches.
+    /// The openings of runs that have no book of their own. Games that cannot be used are warned of.
     pub(super) fn book(&self) -> anyhow::Result<OpeningBook> {
-        match &self.openings {
-            Some(path) => read_book(path),
-            None => Ok(OpeningBook::built_in()),
+        let Some(path) = &self.openings else {
+            return Ok(OpeningBook::built_in());
+        };
+        let read = openings::read(path)?;
+        for line in &read.passed_over {
+            tracing::warn!("In the opening book {}: {line}", path.display());
         }
+        Ok(read.book)
     }
 
     /// The endgame tables, if there are to be any.
@@ -120,17 +124,4 @@ fn open_tables(folders: &[PathBuf]) -> anyhow::Result<Syzygy> {
         tracing::warn!("RK-0011: an endgame table cannot be used: {problem}");
     }
     Ok(tables)
-}
-
-/// Reads an opening book, and warns of games that it cannot use.
-fn read_book(path: &Path) -> anyhow::Result<OpeningBook> {
-    let shown = path.display();
-    let bytes = std::fs::read(path)
-        .with_context(|| format!("RK-0240: cannot read the opening book {shown}"))?;
-    let read = OpeningBook::from_file(path, &bytes);
-    let read = read.with_context(|| format!("RK-0219: {shown} is no opening book"))?;
-    for line in &read.passed_over {
-        tracing::warn!("In the opening book {shown}: {line}");
-    }
-    Ok(read.book)
 }

@@ -121,8 +121,8 @@ fn column(hash: &ContentHash) -> Vec<u8> {
 
 /// Rules that are kept in memory: one for each network that is played with, of each kind.
 const RULES: usize = 256;
-/// Books that are kept in memory; a large one takes some tens of MB.
-const BOOKS: usize = 4;
+/// Books that are kept in memory: those of runs, and of jobs whose games come in. A million positions take some 100 MB.
+const BOOKS: usize = 8;
 
 /// A cache of [`LeaseValue`]s, whose hashes say what they are for good.
 #[derive(Debug, Default)]
@@ -144,7 +144,11 @@ impl LeaseValues {
         Ok(cache(&self.rules, RULES, name, rules))
     }
 
-    async fn book(&self, conn: &mut AnyConnection, name: ContentHash) -> Result<Arc<OpeningBook>> {
+    pub(crate) async fn book(
+        &self,
+        conn: &mut AnyConnection,
+        name: ContentHash,
+    ) -> Result<Arc<OpeningBook>> {
         if let Some(known) = get(&self.books, &name) {
             return Ok(known);
         }

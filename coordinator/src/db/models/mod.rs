@@ -28,6 +28,7 @@ pub(super) mod matches;
 pub(super) mod metrics;
 pub(super) mod networks;
 pub(super) mod newcomers;
+pub(super) mod opening_books;
 pub(super) mod operator_log;
 pub(super) mod pairs;
 pub(super) mod principals;

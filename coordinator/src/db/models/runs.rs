@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::ids::{ContentHash, NetworkNumber, RunName};
 use rookery_common::params::RunParams;
 use rookery_common::protocol::runs::{LastReport, RunInfo, RunPatch, RunStatus};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ use crate::db::models::audits;
 use crate::db::models::operator_log::{self, Action};
 use crate::db::sql::ledger::{Ledger, read, transact};
 use crate::db::sql::rows::{
-    from_json, network, parse, time_text, time_text_opt, to_count, to_json, to_u32,
+    from_json, hash, network, parse, time_text, time_text_opt, to_count, to_json, to_u32,
 };
 use crate::db::types::{Actor, DELETED, Intake, RunDraft};
 
@@ -25,7 +25,7 @@ macro_rules! select {
         concat!(
             "SELECT id, name, title, description, contact, links, status, params, best, created_at, signing_key, versions,
                networks, games, positions, training_positions, chunks, chunk_bytes, reported_step,
-               reported_at, archived_at
+               reported_at, archived_at, book
              FROM runs ",
             $rest
         )
@@ -115,6 +115,8 @@ pub(crate) struct Run {
     pub(crate) status: RunStatus,
     pub(crate) params: Arc<RunParams>,
     pub(crate) best: Option<NetworkNumber>,
+    /// Its own opening book, among the values of leases.
+    pub(crate) book: Option<ContentHash>,
 }
 
 #[derive(FromRow)]
@@ -140,6 +142,7 @@ pub(crate) struct RunRow {
     reported_step: Option<i64>,
     reported_at: Option<i64>,
     archived_at: Option<i64>,
+    book: Option<Vec<u8>>,
 }
 
 /// Parameters that were read before, with their text: jobs are handed out far more often than a run
@@ -186,6 +189,7 @@ impl RunRow {
             status: self.status()?,
             params: parsed(&self.params)?,
             best: self.best()?,
+            book: self.book.as_deref().map(hash).transpose()?,
         })
     }
 

@@ -26,11 +26,6 @@ const QUEUE: usize = 4096;
 /// What becomes of a batch: an answer for each request, in their order.
 pub(crate) type Served<A> = BoxFuture<'static, Result<Vec<Result<A>>>>;
 
-/// Writes a batch. What it refuses to one request must have changed nothing; if it fails as a whole,
-/// nothing of it is done.
-pub(crate) type Write<Q, A> =
-    for<'c> fn(&'c mut AnyConnection, Arc<[Q]>) -> Work<'c, Vec<Result<A>>>;
-
 type Waiting<Q, A> = (Q, (oneshot::Sender<Result<A>>, QueueTicket));
 
 /// The stub of the task that collects requests.
@@ -61,10 +56,18 @@ where
         Self { queue, load }
     }
 
-    /// The same where each batch is an operation of the writer: an answer comes when it is durable.
-    pub(crate) fn to(writer: Writer, write: Write<Q, A>) -> Self {
+    /// The same where each batch is an operation of the writer: an answer comes when it is durable. What `write`
+    /// refuses to one request must have changed nothing; if it fails as a whole, nothing of it is done.
+    pub(crate) fn to<F>(writer: Writer, write: F) -> Self
+    where
+        F: for<'c> Fn(&'c mut AnyConnection, Arc<[Q]>) -> Work<'c, Vec<Result<A>>>
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+    {
         Self::start(move |requests| {
-            let writer = writer.clone();
+            let (writer, write) = (writer.clone(), write.clone());
             Box::pin(async move { writer.run(move |conn| write(conn, requests)).await })
         })
     }

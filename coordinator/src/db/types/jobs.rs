@@ -20,7 +20,7 @@ pub struct LeaseRequest {
     pub request: JobRequest,
     /// Runs that do not serve this worker, for example because it is too old for them.
     pub refused_by: BTreeSet<RunName>,
-    /// The openings of matches, and of the self-play games that begin at a book's line.
+    /// The openings of runs that have no book of their own: of matches, and of self-play games that begin in a book.
     pub book: Arc<OpeningBook>,
     pub chances: Chances,
     /// Whose word the asker's audits would be.

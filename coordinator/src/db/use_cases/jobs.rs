@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use rookery_common::ids::{MatchId, Seed};
+use rookery_common::openings::OpeningBook;
 use rookery_common::protocol::audits::AuditedRules;
 use rookery_common::protocol::jobs::{Job, NetworkRef, Work};
 use rookery_common::protocol::runs::RunStatus;
 use sqlx::AnyConnection;
 
 use crate::db::error::Result;
-use crate::db::models::lease_work::{Named, WorkReference, name_book, name_rules, pair_tasks};
+use crate::db::models::lease_work::{
+    LeaseValues, Named, WorkReference, name_book, name_rules, pair_tasks,
+};
 use crate::db::models::matches::Match;
 use crate::db::models::runs::{self, Run};
 use crate::db::models::scheduling_stats::SchedulingStats;
@@ -39,8 +42,9 @@ struct Assignment {
 pub(crate) async fn lease(
     conn: &mut AnyConnection,
     asked: Arc<[PendingLease]>,
+    values: Arc<LeaseValues>,
 ) -> Result<Vec<Result<Option<Job>>>> {
-    let mut batch = LeaseBatch::open(conn, &asked).await?;
+    let mut batch = LeaseBatch::open(conn, &asked, values).await?;
     let mut answers = Vec::with_capacity(asked.len());
     for asked in asked.iter() {
         answers.push(serve(conn, &mut batch, asked).await?);
@@ -132,7 +136,8 @@ async fn assign(
             return Ok(puzzles);
         }
     }
-    selfplay_work(run, network, request, sizes.selfplay).map(Some)
+    let book = batch.book(conn, run, request).await?;
+    selfplay_work(run, network, request, &book, sizes.selfplay).map(Some)
 }
 
 async fn audit_work(
@@ -195,6 +200,7 @@ async fn match_work(
     let seed = m.seed.starting_at(2 * u64::from(*first));
     let candidate = batch.network(conn, run.id, m.candidate).await?;
     let opponent = batch.network(conn, run.id, m.opponent).await?;
+    let book = batch.book(conn, run, request).await?;
     let params = run.params.matches.clone();
     let rules = AuditedRules::Match {
         candidate: candidate.hash,
@@ -209,13 +215,13 @@ async fn match_work(
         match_seed: m.seed,
         first: *first,
         pairs,
-        book: name_book(&request.book, &mut named),
+        book: name_book(&book, &mut named),
     };
     let work = Work::Match {
         match_id,
         candidate: candidate.hash,
         opponent: opponent.hash,
-        pairs: pair_tasks(&request.book, m.seed, *first, pairs),
+        pairs: pair_tasks(&book, m.seed, *first, pairs),
         params,
     };
     Ok(Some(Assignment {
@@ -272,11 +278,12 @@ fn selfplay_work(
     run: &Run,
     network: NetworkRef,
     request: &LeaseRequest,
+    book: &Arc<OpeningBook>,
     games: u32,
 ) -> Result<Assignment> {
     let params = run.params.selfplay.clone();
     let seed = request.chances.seed;
-    let openings = request.book.draw(params.book_share, games, seed);
+    let openings = book.draw(params.book_share, games, seed);
     let rules = AuditedRules::SelfPlay {
         network: network.hash,
         params: params.clone(),
@@ -285,7 +292,7 @@ fn selfplay_work(
     let reference = WorkReference::SelfPlay {
         rules: name_rules(rules, &mut named)?,
         games,
-        book: (!openings.is_empty()).then(|| name_book(&request.book, &mut named)),
+        book: (!openings.is_empty()).then(|| name_book(book, &mut named)),
     };
     let work = Work::SelfPlay {
         network: network.hash,

@@ -6,10 +6,12 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use rookery_common::ids::{NetworkNumber, RunName};
+use rookery_common::openings::OpeningBook;
 use rookery_common::protocol::jobs::{NetworkRef, WorkKind};
 use sqlx::AnyConnection;
 
 use crate::db::error::{DbError, Result};
+use crate::db::models::lease_work::LeaseValues;
 use crate::db::models::matches::{self, Match};
 use crate::db::models::runs::{self, Run};
 use crate::db::models::scheduling_stats::{self, SchedulingStats};
@@ -40,12 +42,18 @@ pub(crate) struct LeaseBatch {
     /// Whether one of two networks is a program.
     programs: HashMap<(i64, [NetworkNumber; 2]), bool>,
     puzzles: HashMap<i64, u32>,
+    /// The runs' opening books, among others.
+    values: Arc<LeaseValues>,
     /// Jobs that were handed out and are not in the ledger yet.
     entries: Vec<NewLease>,
 }
 
 impl LeaseBatch {
-    pub(crate) async fn open(conn: &mut AnyConnection, asked: &[PendingLease]) -> Result<Self> {
+    pub(crate) async fn open(
+        conn: &mut AnyConnection,
+        asked: &[PendingLease],
+        values: Arc<LeaseValues>,
+    ) -> Result<Self> {
         let mut users: Vec<i64> = asked.iter().map(|asked| asked.request.user.0).collect();
         users.sort_unstable();
         users.dedup();
@@ -63,6 +71,7 @@ impl LeaseBatch {
             networks: HashMap::new(),
             programs: HashMap::new(),
             puzzles: HashMap::new(),
+            values,
             entries: Vec::with_capacity(asked.len()),
         })
     }
@@ -185,6 +194,19 @@ impl LeaseBatch {
 
     pub(crate) async fn puzzles(&mut self, conn: &mut AnyConnection, run: i64) -> Result<u32> {
         cached(&mut self.puzzles, run, puzzles::count_in(conn, run)).await
+    }
+
+    /// The openings of a run: its own book, or the coordinator's.
+    pub(crate) async fn book(
+        &self,
+        conn: &mut AnyConnection,
+        run: &Run,
+        request: &LeaseRequest,
+    ) -> Result<Arc<OpeningBook>> {
+        match run.book {
+            Some(name) => self.values.book(conn, name).await,
+            None => Ok(request.book.clone()),
+        }
     }
 
     /// Takes a job that was handed out, and lets the next one see what it has changed.

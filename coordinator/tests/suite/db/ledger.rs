@@ -74,6 +74,7 @@ async fn a_ledger_takes_the_steps_that_it_lacks() {
         DROP INDEX games_of_chunk;
         ALTER TABLE games DROP COLUMN eco;
         ALTER TABLE games DROP COLUMN opening;
+        ALTER TABLE runs DROP COLUMN book;
         DELETE FROM _sqlx_migrations WHERE version > 100";
     sqlx::raw_sql(undo).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();

@@ -122,6 +122,7 @@ async fn a_ledger_from_before_0_1_0_is_brought_over_by_a_copy() {
     for (table, columns) in [
         ("games", &["eco: ", "opening: "][..]),
         ("audits", &["awaited: "]),
+        ("runs", &["book: "]),
         ("tokens", &["used_at: "]),
         ("workers", &["run_id: "]),
     ] {
