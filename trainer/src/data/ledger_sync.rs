@@ -4,7 +4,7 @@
 //! every question begins with the last known row: if that is not the coordinator's too, the copy
 //! is cut after the last row that is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::slice::SliceIndex;
 use std::time::Duration;
 
@@ -20,6 +20,10 @@ use super::chunks::ChunkFolder;
 use super::excluded_chunks::ExcludedChunks;
 use super::ledger::{Ledger, is_training};
 use crate::api::{CallError, Client};
+
+/// Chunks are kept for this many times the positions that the buffers hold: a chunk that is lost, damaged or held out of
+/// training later makes room for an older one.
+const KEPT_TIMES: f64 = 1.5;
 
 /// The ledger's copy, the chunks, and how far they have been taken into the buffers.
 #[derive(Debug)]
@@ -309,6 +313,49 @@ impl LedgerSync {
             self.taken += 1;
         }
         ingest.sweep()
+    }
+
+    /// Removes the files of chunks that [`refill`](Self::refill) up to a place in the ledger, with this capacity, does not
+    /// come to.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be removed.
+    pub fn remove_old(
+        &self,
+        ingest: &ChunkIngest,
+        until: i64,
+        capacity: u64,
+    ) -> anyhow::Result<()> {
+        let kept = |positions: u64| (positions as f64 * KEPT_TIMES) as u64;
+        let (mut training, mut held_out) = (kept(capacity), kept(HELD_OUT_CAPACITY));
+        let mut old = HashSet::new();
+        let end = self.ledger.rows_until(until);
+        for row in self.ledger.rows()[..end]
+            .iter()
+            .rev()
+            .filter(|row| is_training(row))
+        {
+            let left = if ingest.trains_on(row.hash) {
+                &mut training
+            } else {
+                &mut held_out
+            };
+            if *left == 0 {
+                old.insert(row.hash);
+            } else if !self.holds.has(row.hash) {
+                *left = left.saturating_sub(u64::from(row.positions));
+            }
+        }
+        let removed = self.chunks.remove(&old)?;
+        if removed.files > 0 {
+            tracing::info!(
+                "removed {} that no window needs, {:.1} MB",
+                quantity(removed.files, "chunk"),
+                removed.bytes as f64 / 1e6
+            );
+        }
+        Ok(())
     }
 
     /// The games of a chunk: those that were decoded before, or else from its bytes; none if it

@@ -12,6 +12,7 @@ impl Session {
     /// Follows the ledger until enough new positions have come.
     pub(super) async fn gather(&mut self) -> anyhow::Result<Flow> {
         let params = fetch_run(&self.around.client).await?.params;
+        self.clean_up(params.training.window.max)?;
         self.ingest.set_resign(params.selfplay.resign);
         self.follow_params(params.training)?;
         let mut task = self.around.screen.task("positions", self.wanted());

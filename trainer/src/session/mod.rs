@@ -9,9 +9,11 @@
 //! [`state`] is where in this circle the run stands; it is saved with the learner at every arrow
 //! and now and then while training, so that a trainer that was killed goes on where it was.
 //! [`begin`] finds or makes the network to begin with, [`gather`], [`train`], [`submit`] are the
-//! phases; [`divergence`] is how training goes on after its numbers were no longer finite.
+//! phases; [`divergence`] is how training goes on after its numbers were no longer finite, [`cleanup`] removes files that
+//! no phase needs any more.
 
 mod begin;
+mod cleanup;
 mod divergence;
 mod gather;
 pub mod state;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rookery_client::testing::Server;
+use rookery_common::protocol::jobs::ChunkRow;
 
 use super::*;
 use crate::buffer::GameStore;
@@ -334,4 +335,59 @@ async fn chunks_wait_for_audits_before_they_are_taken() {
     assert_eq!(ledger_sync.waiting_positions(), 0);
     assert_eq!(ledger_sync.taken_positions(), ingest.training().positions());
     assert_eq!(coordinator.take_chunk_requests(), 2, "not the held one");
+}
+
+/// What a restart needs stays, also if a chunk is held out of training later; the window may be larger than before.
+#[tokio::test(flavor = "multi_thread")]
+async fn chunks_that_no_window_needs_are_removed() {
+    const WINDOW: u64 = 400;
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(40);
+    let server = coordinator.serve().await;
+    let client = client(&server);
+    let open = || {
+        // Nothing that was decoded is known again: a window is made of chunks.
+        let ingest = ChunkIngest::new(GameStore::in_memory(), WINDOW, HeldOut::share(0.3));
+        (ledger_sync(dir.path(), Duration::ZERO), ingest)
+    };
+    let (mut ledger_sync, mut ingest) = open();
+    ledger_sync.update(&client).await.unwrap();
+    ledger_sync.take_new(&client, &mut ingest).await.unwrap();
+    assert_eq!(coordinator.take_chunk_requests(), 40);
+    let rows = coordinator.rows();
+    let until = rows[29].sequence;
+    ledger_sync.remove_old(&ingest, until, WINDOW).unwrap();
+
+    let folder = ChunkFolder::new(dir.path().join("chunks"));
+    let is_here = |row: &&ChunkRow| folder.get(row.hash).unwrap().is_some();
+    let (kept, gone): (Vec<&ChunkRow>, Vec<&ChunkRow>) = rows.iter().partition(is_here);
+    let is_of_window = |row: &&ChunkRow| row.sequence <= until && ingest.trains_on(row.hash);
+    let of_window: Vec<&ChunkRow> = kept.into_iter().filter(is_of_window).collect();
+    let positions = |rows: &[&ChunkRow]| -> u64 {
+        let positions = rows.iter().map(|row| u64::from(row.positions));
+        positions.sum()
+    };
+    // A half more than the window.
+    assert!(positions(&of_window) >= 600 && positions(&of_window[1..]) < 600);
+    assert!(!gone.is_empty());
+    for row in &gone {
+        assert!(row.sequence < of_window[0].sequence, "{row:?}");
+        assert!(ingest.trains_on(row.hash), "{row:?} is measured on");
+    }
+
+    let newest = of_window.last().unwrap().hash;
+    let place = rows.iter().position(|row| row.hash == newest);
+    coordinator.hold(place.unwrap(), true);
+    let (mut ledger_sync, mut ingest) = open();
+    ledger_sync.update(&client).await.unwrap();
+    for (capacity, downloads) in [(WINDOW, 0), (u64::MAX, gone.len())] {
+        ingest.clear();
+        ingest.set_capacity(capacity);
+        ledger_sync
+            .refill(&client, &mut ingest, until, capacity)
+            .await
+            .unwrap();
+        assert!(ingest.training().positions() >= WINDOW);
+        assert_eq!(coordinator.take_chunk_requests(), downloads);
+    }
 }

@@ -1,5 +1,7 @@
 //! A trainer that was stopped goes on where it was, whatever has become of its folder.
 
+use std::collections::BTreeSet;
+
 use rookery_common::ids::ContentHash;
 use rookery_common::params::{Sampling, SourceWeights};
 
@@ -152,6 +154,22 @@ async fn a_lost_ledger_and_lost_chunks_are_fetched_again() {
     };
     session(&coordinator, two).await.unwrap();
     assert_eq!(coordinator.networks().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chunks_that_no_window_needs_are_removed_before_the_next_candidate() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    let chunks = || -> BTreeSet<PathBuf> {
+        let folders = std::fs::read_dir(dir.path().join("chunks")).unwrap();
+        let files = folders.flat_map(|folder| std::fs::read_dir(folder.unwrap().path()).unwrap());
+        files.map(|file| file.unwrap().path()).collect()
+    };
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    let before = chunks();
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks().len(), 3);
+    assert!(before.difference(&chunks()).next().is_some(), "{before:?}");
 }
 
 /// Its file is damaged before it is submitted, or removed before the coordinator has lost it.
