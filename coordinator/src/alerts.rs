@@ -21,6 +21,8 @@ const BACKLOG: usize = 1024;
 pub enum AlertKind {
     /// The database or the storage cannot be used: no answer, a full disk, a database that only reads.
     Dependency,
+    /// A disk of the database or the storage is nearly full.
+    Disk,
     /// An open run gets no games.
     NoGames,
     /// Failed audits have put a contributor into quarantine.
@@ -35,7 +37,7 @@ impl AlertKind {
         match self {
             Self::NoGames => Some(format!("/runs/{subject}")),
             Self::Quarantine => Some("/trust".to_owned()),
-            Self::Dependency | Self::Retention => None,
+            Self::Dependency | Self::Disk | Self::Retention => None,
         }
     }
 }

@@ -23,6 +23,7 @@ pub mod concurrency;
 pub mod config;
 pub mod dataset;
 pub mod db;
+pub mod disk_space;
 pub mod events;
 pub mod fleet;
 pub mod intake;

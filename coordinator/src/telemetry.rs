@@ -280,6 +280,9 @@ fn describe() {
                 "Pairs of games that open gate and rating matches still want, at most.";
             "rookery_workers_alive": Count, "Workers active in the last ten minutes, by backend.";
             "rookery_dependency_up": Count, "1 if the database or the store answers, else 0.";
+            "rookery_disk_free_bytes": Bytes,
+                "Free space on the disk of the ledger's file (database) or of the storage's folder (store); database alone if they share one.";
+            "rookery_disk_size_bytes": Bytes, "Size of these disks.";
         }
         describe_histogram {
             "rookery_http_request_duration_seconds": Seconds,

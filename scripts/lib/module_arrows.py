@@ -29,7 +29,7 @@ LAYERS = [
     ["db::models"],
     ["db", "config", "random", "signing", "telemetry", "trust::compare"],
     # What knows no ledger.
-    ["blobs", "clock", "config::addresses", "dataset", "limits", "openings", "panics", "tokens", "versions"],
+    ["blobs", "clock", "config::addresses", "dataset", "disk_space", "limits", "openings", "panics", "tokens", "versions"],
     ["trust::draw", "trust::drift", "trust::pool", "trust::rate", "trust::verdict"],
 ]
 

@@ -1,7 +1,7 @@
 //! Alerts to the operator's own webhook, and the looks into the ledger that find them.
 //!
-//! What the ledger does not know is set elsewhere: dependencies by [`keep_up`](super::keep_up), rows that stay by
-//! [`retention`](super::retention).
+//! What the ledger does not know is set elsewhere: dependencies and disks by [`keep_up`](super::keep_up), rows
+//! that stay by [`retention`](super::retention).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

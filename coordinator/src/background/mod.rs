@@ -19,6 +19,7 @@ use crate::alerts::AlertKind;
 use crate::app::App;
 use crate::blobs::SharedBlobs;
 use crate::db::SharedDatabase;
+use crate::disk_space::Disks;
 use crate::panics::again;
 use crate::server::sighup::Sighup;
 use crate::server::tls;
@@ -83,13 +84,14 @@ where
 pub(crate) async fn keep_up(
     app: App,
     mut dependencies: Dependencies,
+    mut disks: Disks,
     mut owned: bool,
 ) -> StorageIdentityError {
     let mut ticks = tokio::time::interval(UPKEEP);
     loop {
         ticks.tick().await;
         telemetry::upkeep();
-        look_around(&app, &mut dependencies).await;
+        look_around(&app, &mut dependencies, &mut disks).await;
         if !owned {
             match claim(&app.db, &app.blobs).await {
                 Ok(unknown) => owned = unknown.is_none(),
@@ -102,11 +104,12 @@ pub(crate) async fn keep_up(
     }
 }
 
-/// Measures what there is, and sets the alerts of dependencies.
-pub(crate) async fn look_around(app: &App, dependencies: &mut Dependencies) {
+/// Measures what there is, and sets the alerts of dependencies and disks.
+pub(crate) async fn look_around(app: &App, dependencies: &mut Dependencies, disks: &mut Disks) {
     let (db, blobs, now) = (&app.db, &app.blobs, app.clock.now());
     let unusable = telemetry::look_around(dependencies, db, blobs, now).await;
     app.alerts.set(AlertKind::Dependency, unusable);
+    app.alerts.set(AlertKind::Disk, disks.look_around().await);
 }
 
 /// Makes sure that the store is the ledger's. Why that cannot be found out now, if it cannot: a

@@ -10,6 +10,7 @@ mod folder;
 mod object;
 
 use std::ops::Range;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -150,21 +151,26 @@ pub type SharedBlobs = Arc<dyn BlobStore>;
 /// Opens the store at a location: a folder by its path or as `file://…`, or an object store by its
 /// URL.
 pub fn open(location: &str, downloads: Downloads) -> Result<SharedBlobs, BlobError> {
-    let folder = match location.split_once("://") {
-        None => {
-            refuse_half_url(location)?;
-            location
-        }
-        Some(("file", path)) => path,
-        Some(_) => {
-            let settings = std::env::vars_os().filter_map(|(name, value)| {
-                Some((name.into_string().ok()?, value.into_string().ok()?))
-            });
-            return Ok(Arc::new(ObjectBlobs::open(location, settings, downloads)?));
-        }
+    let Some(folder) = folder_at(location) else {
+        let settings = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        return Ok(Arc::new(ObjectBlobs::open(location, settings, downloads)?));
     };
-    let store = FolderStore::open(folder.as_ref())?;
+    if !location.contains("://") {
+        refuse_half_url(location)?;
+    }
+    let store = FolderStore::open(folder)?;
     Ok(Arc::new(store.with_downloads(downloads)))
+}
+
+/// The folder of a store that is one.
+pub fn folder_at(location: &str) -> Option<&Path> {
+    match location.split_once("://") {
+        None => Some(Path::new(location)),
+        Some(("file", path)) => Some(Path::new(path)),
+        Some(_) => None,
+    }
 }
 
 /// A URL without its slashes would be a folder of that name in the working directory.

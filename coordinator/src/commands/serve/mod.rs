@@ -4,7 +4,7 @@ mod args;
 mod shutdown;
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,10 +19,12 @@ use tokio::task::JoinHandle;
 use super::{not_used, open_blobs_for, open_database_within, run as run_command};
 use crate::app::App;
 use crate::background;
+use crate::blobs::folder_at;
 use crate::clock::SystemClock;
 use crate::config::{ServeArgs, Settings};
 use crate::db::sql::ledger_file;
 use crate::db::{DbError, NAME_AN_AUDITOR, SharedDatabase};
+use crate::disk_space::Disks;
 use crate::server::scrape;
 use crate::server::sighup::Sighup;
 use crate::telemetry::{self, Dependencies};
@@ -67,7 +69,8 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     }
     // A store that cannot be used may come up later, but its operator should know at once.
     let mut dependencies = Dependencies::default();
-    background::look_around(&app, &mut dependencies).await;
+    let mut disks = Disks::watch(data_folders(settings)?);
+    background::look_around(&app, &mut dependencies, &mut disks).await;
     let listener = port.listen(BACKLOG).with_context(|| no_port(listen))?;
     let address = listener.local_addr()?;
     let scheme = if tls.is_some() { "https" } else { "http" };
@@ -78,7 +81,7 @@ pub async fn run(settings: &Settings, args: ServeArgs) -> anyhow::Result<()> {
     warn_of_no_auditor(&app).await?;
     warn_of_no_source(&app, address.ip());
     let beside = background::begin(&app, webhooks);
-    let upkeep = background::keep_up(app.clone(), dependencies, unknown.is_none());
+    let upkeep = background::keep_up(app.clone(), dependencies, disks, unknown.is_none());
     let upkeep = tokio::spawn(upkeep);
     let renewal = tokio::spawn(background::renew(tls.clone(), hangups));
     let signals = StopSignals::listen().context("cannot listen for SIGTERM and Ctrl-C")?;
@@ -146,6 +149,14 @@ fn lock(settings: &Settings) -> anyhow::Result<Option<FileLock>> {
         ),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The folders of ledger and storage, if they are on disks of this machine.
+fn data_folders(settings: &Settings) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
+    let ledger = ledger_file(&settings.database)?;
+    let ledger = ledger.map(|file| ("database", folder_of(&file).to_owned()));
+    let storage = folder_at(&settings.storage).map(|folder| ("store", folder.to_owned()));
+    Ok(ledger.into_iter().chain(storage).collect())
 }
 
 /// A database that several coordinators may share asks for a store that they share.
