@@ -112,9 +112,10 @@ impl ApiError {
             innermost = cause;
         }
         let mut reason = innermost.to_string();
-        // What rustls makes of an answer in the clear.
-        if error.is_connect() && reason.contains("InvalidContentType") {
-            reason += "; it seems to speak http there, and not https";
+        if error.is_connect()
+            && let Some(hint) = tls_hint(&reason)
+        {
+            reason += &format!("; {hint}");
         }
         if let Some(proxy) = proxy {
             reason += &format!("; it was asked through {proxy}");
@@ -124,5 +125,62 @@ impl ApiError {
         } else {
             Self::Unanswered(reason)
         }
+    }
+}
+
+/// What a failure of TLS means, by rustls's words for it.
+fn tls_hint(reason: &str) -> Option<&'static str> {
+    let hints = [
+        (
+            "InvalidContentType",
+            "it seems to speak http there, and not https",
+        ),
+        (
+            "certificate expired",
+            "the certificate has expired, or this machine's clock is wrong",
+        ),
+        (
+            "certificate not valid yet",
+            "the certificate is not valid yet, or this machine's clock is wrong",
+        ),
+    ];
+    let hint = hints.iter().find(|(words, _)| reason.contains(words));
+    hint.map(|(_, hint)| *hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::pki_types::UnixTime;
+    use rustls::{CertificateError, Error, InvalidMessage};
+
+    use super::*;
+
+    #[test]
+    fn what_rustls_says_is_explained() {
+        let [early, late] =
+            [1, 2].map(|second| UnixTime::since_unix_epoch(Duration::from_secs(second)));
+        let expired = CertificateError::ExpiredContext {
+            time: late,
+            not_after: early,
+        };
+        let not_yet = CertificateError::NotValidYetContext {
+            time: early,
+            not_before: late,
+        };
+        let hint = |error: Error| tls_hint(&error.to_string());
+        assert_eq!(
+            hint(Error::InvalidCertificate(expired)),
+            Some("the certificate has expired, or this machine's clock is wrong")
+        );
+        assert_eq!(
+            hint(Error::InvalidCertificate(not_yet)),
+            Some("the certificate is not valid yet, or this machine's clock is wrong")
+        );
+        assert_eq!(
+            hint(InvalidMessage::InvalidContentType.into()),
+            Some("it seems to speak http there, and not https")
+        );
+        let unknown = CertificateError::UnknownIssuer;
+        assert_eq!(hint(Error::InvalidCertificate(unknown)), None);
     }
 }
