@@ -102,8 +102,8 @@ pub struct ServeArgs {
     /// When datasets are published, as the page says it after "Published", for example "every Sunday".
     #[arg(long, env = "ROOKERY_DATASETS_SCHEDULE", value_name = "TEXT")]
     pub datasets_schedule: Option<String>,
-    /// Post promotions, rejections and rollbacks to this address, a webhook of Discord, Slack or a program of your
-    /// own. Other users of the machine see a command line: better give ROOKERY_WEBHOOK or the configuration file.
+    /// Post promotions, rejections and rollbacks to this address, a webhook of Discord, Slack, Mattermost or a program of
+    /// your own. Other users of the machine see a command line: better give ROOKERY_WEBHOOK or the configuration file.
     #[arg(
         long,
         env = "ROOKERY_WEBHOOK",
@@ -111,8 +111,9 @@ pub struct ServeArgs {
         hide_env_values = true
     )]
     pub webhook: Option<String>,
-    /// Post alerts to this address, a webhook of a channel that only operators read: a dependency that cannot be used, a run
-    /// without games, a contributor in quarantine. The configuration file may have it as `alerts-webhook`.
+    /// Post alerts to this address, a webhook of a channel that only operators read: a dependency that cannot be used, a
+    /// disk that is nearly full, a run without games, a contributor in quarantine, old rows that stay in the ledger. The
+    /// configuration file may have it as `alerts-webhook`.
     /// [default: alerts are posted nowhere]
     #[arg(
         long,
