@@ -128,6 +128,16 @@ impl LedgerSync {
         last.map_or(0, |row| row.sequence)
     }
 
+    /// The place in the ledger up to which rows were taken, or are old enough for it.
+    pub fn ready_until(&self) -> i64 {
+        let newest = Timestamp::now().checked_sub(self.delay);
+        let newest = newest.unwrap_or(Timestamp::MIN);
+        let is_ready = |row: &&ChunkRow| self.delay.is_zero() || has_come_by(row, newest);
+        let waiting = self.ledger.rows()[self.taken..].iter();
+        let last = waiting.take_while(is_ready).last();
+        last.map_or_else(|| self.taken_until(), |row| row.sequence)
+    }
+
     /// Asks for rows, and holds, after the last known ones until there are no more.
     ///
     /// # Errors
@@ -299,10 +309,9 @@ impl LedgerSync {
         ingest: &mut ChunkIngest,
     ) -> anyhow::Result<()> {
         self.renew(client, ingest).await?;
-        let newest = Timestamp::now().checked_sub(self.delay);
-        let newest = newest.unwrap_or(Timestamp::MIN);
+        let until = self.ready_until();
         while let Some(row) = self.ledger.rows().get(self.taken)
-            && (self.delay.is_zero() || has_come_by(row, newest))
+            && row.sequence <= until
         {
             if is_training(row)
                 && !self.holds.has(row.hash)

@@ -75,7 +75,12 @@ impl Session {
 
     /// Brings the games that were in the window back.
     async fn refill(&mut self) -> anyhow::Result<()> {
-        let (until, capacity) = (self.state.cursor, self.state.params.window.max);
+        let capacity = self.state.params.window.max;
+        let until = match self.state.cursor {
+            // Training begins, perhaps in a folder whose checkpoints are gone: only the newest chunks are needed.
+            0 => self.ledger_sync.ready_until(),
+            cursor => cursor,
+        };
         if self.ledger_sync.ledger().cursor() < until {
             // The ledger's copy was lost; what it held is still with the coordinator.
             self.ledger_sync.update(&self.around.client).await?;

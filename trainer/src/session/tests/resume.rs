@@ -172,6 +172,23 @@ async fn chunks_that_no_window_needs_are_removed_before_the_next_candidate() {
     assert!(before.difference(&chunks()).next().is_some(), "{before:?}");
 }
 
+/// Without its checkpoints a trainer begins at the best network, and does not need the chunks that it has removed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trainer_that_begins_anew_downloads_no_chunk_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = with_chunks(10);
+    for _ in 0..2 {
+        session(&coordinator, settings(dir.path())).await.unwrap();
+    }
+    let (downloads, chunks) = (coordinator.take_chunk_requests(), coordinator.chunks());
+    for name in ["checkpoints", "window"] {
+        std::fs::remove_dir_all(dir.path().join(name)).unwrap();
+    }
+    session(&coordinator, settings(dir.path())).await.unwrap();
+    assert_eq!(coordinator.networks().len(), 4);
+    assert_eq!(coordinator.take_chunk_requests(), chunks - downloads);
+}
+
 /// Its file is damaged before it is submitted, or removed before the coordinator has lost it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_candidate_whose_file_is_lost_is_exported_again() {
