@@ -251,14 +251,3 @@ pub fn quiet_port() -> anyhow::Result<u16> {
         .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
         .context("there is a free port")
 }
-
-/// A port without a listener.
-///
-/// # Errors
-///
-/// If the system gives none.
-pub fn free_port() -> anyhow::Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?
-        .local_addr()?
-        .port())
-}

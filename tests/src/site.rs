@@ -10,7 +10,7 @@ use rookery_common::protocol::runs::RunInfo;
 use tempfile::TempDir;
 
 use crate::client::Client;
-use crate::programs::{Running, eventually, free_port, run, run_with};
+use crate::programs::{Running, eventually, quiet_port, run, run_with};
 use crate::stores::{Servers, Stores};
 
 /// The run of every test.
@@ -95,7 +95,7 @@ impl Site {
     }
 
     async fn start_in(folder: TempDir, program: Coordinator) -> anyhow::Result<Self> {
-        let port = free_port()?;
+        let port = quiet_port()?;
         program.run(&["migrate"])?;
         let trainer_token = program.create_user("trainer", "train")?;
         let operator_token = program.create_user("operator", "operate")?;

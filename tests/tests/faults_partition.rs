@@ -11,7 +11,7 @@ use rookery_tests::network;
 use rookery_tests::params::tiny;
 use rookery_tests::player::honest_chunk;
 use rookery_tests::postgres::Postgres;
-use rookery_tests::programs::{Running, eventually, free_port};
+use rookery_tests::programs::{Running, eventually, quiet_port};
 use rookery_tests::proxy::{Proxy, Way};
 use rookery_tests::s3::S3;
 use rookery_tests::site::{Site, SiteOptions};
@@ -39,7 +39,7 @@ async fn site(options: SiteOptions) -> anyhow::Result<Site> {
 
 /// Another coordinator beside the site's, which reaches what both share in these ways.
 async fn replica(site: &Site, options: &SiteOptions) -> anyhow::Result<(Running, String)> {
-    let listen = format!("127.0.0.1:{}", free_port()?);
+    let listen = format!("127.0.0.1:{}", quiet_port()?);
     let data = site.path("coordinator").display().to_string();
     let mut arguments = vec!["--data-dir", &data];
     arguments.extend(options.arguments.iter().map(String::as_str));

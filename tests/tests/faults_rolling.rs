@@ -12,7 +12,7 @@ use rookery_common::protocol::jobs::{ChunkPage, Job};
 use rookery_tests::client::Client;
 use rookery_tests::params::tiny;
 use rookery_tests::player::{Chunk, honest_chunk};
-use rookery_tests::programs::{eventually, free_port};
+use rookery_tests::programs::{eventually, quiet_port};
 use rookery_tests::proxy::Proxy;
 use rookery_tests::site::{RUN, Site};
 use rookery_tests::stores::Stores;
@@ -127,7 +127,7 @@ async fn coordinators_are_killed_one_after_the_other_and_lose_nothing() -> anyho
 async fn restart_all(end: End) -> anyhow::Result<()> {
     let mut site = Site::start_on(Stores::Servers, &tiny()).await?;
     site.submit_random(1).await?;
-    let other = format!("127.0.0.1:{}", free_port()?);
+    let other = format!("127.0.0.1:{}", quiet_port()?);
     let mut replica = site.replica(&other).await?;
     let balancer = Proxy::balance(vec![site.address().parse()?, other.parse()?]).await?;
     let url = format!("http://{}", balancer.address());

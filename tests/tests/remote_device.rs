@@ -3,7 +3,7 @@
 
 use anyhow::ensure;
 use rookery_tests::params::tiny;
-use rookery_tests::programs::{Running, eventually, free_port};
+use rookery_tests::programs::{Running, eventually, quiet_port};
 use rookery_tests::site::{RUN, Site};
 
 /// Starts a program that offers the processor at this address with a certificate of its own, and waits until it does.
@@ -58,7 +58,7 @@ async fn a_worker_contributes_by_the_device_of_another_program() -> anyhow::Resu
     let site = Site::start(&tiny()).await?;
     site.submit_random(1).await?;
     std::fs::write(site.path("device-token"), "correct horse battery staple\n")?;
-    let address = format!("127.0.0.1:{}", free_port()?);
+    let address = format!("127.0.0.1:{}", quiet_port()?);
     let first = device(&site, "device-1", &address).await?;
 
     let folder = site.path("worker").display().to_string();
