@@ -12,13 +12,11 @@ use rookery_common::protocol::jobs::{ChunkPage, Job};
 use rookery_tests::client::Client;
 use rookery_tests::params::tiny;
 use rookery_tests::player::{Chunk, honest_chunk};
-use rookery_tests::programs::{eventually, quiet_port};
+use rookery_tests::programs::{PATIENCE, eventually, quiet_port};
 use rookery_tests::proxy::Proxy;
 use rookery_tests::site::{RUN, Site};
 use rookery_tests::stores::Stores;
 
-/// How long a request is tried again; one of two coordinators is always up.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Contributors that ask without a pause.
 const CONTRIBUTORS: usize = 4;
 /// How often all coordinators are restarted.
@@ -33,8 +31,8 @@ enum End {
     Killed,
 }
 
-/// Says whether to try again after a failure, a while later: the ends come within a second of each other, so a request
-/// that takes long can meet all of them.
+/// Says whether to try again after a failure, a while later: one of two coordinators is always up, but a request that takes
+/// long can meet the ends of both.
 struct Patience {
     begin: Instant,
     failures: String,
