@@ -30,7 +30,8 @@ pub fn tiny() -> RunParams {
     params.scheduling.anchor_share = 0.0;
     params.scheduling.selfplay_games = 6;
     params.scheduling.match_games = 4;
-    params.scheduling.lease_seconds = 60;
+    // Far longer than a test takes on a slow machine.
+    params.scheduling.lease_seconds = 3600;
     params.training.batch_size = 32;
     params.training.steps_per_candidate = 4;
     params.training.positions_per_candidate = 200;
