@@ -2,7 +2,6 @@
 
 use std::io::ErrorKind;
 use std::path::Path;
-use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
 use http_body_util::{BodyExt as _, StreamBody};
@@ -13,9 +12,6 @@ use s3s::Body;
 use s3s::service::S3Service;
 use serde::{Deserialize, Serialize};
 
-/// The pause before each answer of a slow server.
-const PAUSE: Duration = Duration::from_secs(2);
-
 /// How a server treats requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum S3Fault {
@@ -23,8 +19,8 @@ pub enum S3Fault {
     None,
     /// It answers 500.
     Failing,
-    /// It takes its time.
-    Slow,
+    /// They wait until there is another fault, or none.
+    Hanging,
     /// It sends half of what is read, then cuts the connection.
     Cutting,
     /// It sends half of what is read as if that were all.
@@ -60,10 +56,8 @@ impl S3Fault {
 
     /// The answer of a server with this fault.
     pub async fn answer(self, s3: &S3Service, request: Request<Body>) -> Response<Body> {
-        match self {
-            Self::Failing => return failure(),
-            Self::Slow => tokio::time::sleep(PAUSE).await,
-            Self::None | Self::Cutting | Self::Short | Self::Garbling => {}
+        if self == Self::Failing {
+            return failure();
         }
         let is_read = request.method() == Method::GET;
         match s3.call(request).await {
@@ -75,7 +69,7 @@ impl S3Fault {
 
     /// What this fault makes of something that is read.
     async fn spoil(self, response: Response<Body>) -> Response<Body> {
-        if matches!(self, Self::None | Self::Failing | Self::Slow) {
+        if matches!(self, Self::None | Self::Failing | Self::Hanging) {
             return response;
         }
         let (mut parts, body) = response.into_parts();

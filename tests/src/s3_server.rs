@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use hyper::Request;
@@ -16,6 +17,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::s3::{KEY, SECRET};
 use crate::s3_fault::{S3Fault, failure};
+
+/// Between two looks whether requests still hang.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Serves each folder in `folder` as a bucket. `fault` says for each request how it is treated.
 ///
@@ -39,13 +43,13 @@ where
 
 async fn serve_connection<F>(socket: TcpStream, s3: S3Service, fault: F)
 where
-    F: Fn() -> anyhow::Result<S3Fault> + Send + 'static,
+    F: Fn() -> anyhow::Result<S3Fault> + Clone + Send + 'static,
 {
     let answer = service_fn(move |request: Request<Incoming>| {
-        let (s3, fault) = (s3.clone(), fault());
+        let (s3, fault) = (s3.clone(), fault.clone());
         async move {
             let request = request.map(Body::from);
-            Ok::<_, Infallible>(match fault {
+            Ok::<_, Infallible>(match in_turn(fault).await {
                 Ok(fault) => fault.answer(&s3, request).await,
                 Err(_) => failure(),
             })
@@ -54,4 +58,14 @@ where
     let server = Builder::new(TokioExecutor::new());
     // A client may go away.
     let _ = server.serve_connection(TokioIo::new(socket), answer).await;
+}
+
+/// How a request is treated that may have to wait for that.
+async fn in_turn(fault: impl Fn() -> anyhow::Result<S3Fault>) -> anyhow::Result<S3Fault> {
+    loop {
+        match fault()? {
+            S3Fault::Hanging => tokio::time::sleep(LOOK).await,
+            other => return Ok(other),
+        }
+    }
 }

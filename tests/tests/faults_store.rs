@@ -1,4 +1,4 @@
-//! An object store with trouble: it fails, is slow, or sends something else than it was given. What it does not take
+//! An object store with trouble: it fails, hangs, or sends something else than it was given. What it does not take
 //! is kept until it does, and nobody plays with a network that did not come whole.
 
 use std::pin::pin;
@@ -42,10 +42,11 @@ async fn what_a_store_in_trouble_does_not_take_is_kept_and_lands() -> anyhow::Re
     servers.s3.set_fault(S3Fault::Failing)?;
     let refusal = alice.upload(&chunk).await?.expect_err("the store fails");
     assert_eq!(refusal.code, ProblemCode::Unavailable, "{refusal}");
-    let before = site.run().await?;
+    // The worker sends one chunk after the other: none is still on its way into the ledger.
     worker
         .wait_for("a chunk could not be uploaded and is kept")
         .await?;
+    let before = site.run().await?;
     eventually("a coordinator without a store is not ready", async || {
         let answer = reqwest::get(format!("{}/readyz", site.url())).await?;
         Ok((!answer.status().is_success()).then_some(()))
@@ -53,16 +54,16 @@ async fn what_a_store_in_trouble_does_not_take_is_kept_and_lands() -> anyhow::Re
     .await?;
     assert_eq!(site.run().await?.games, before.games, "they are not stored");
 
-    servers.s3.set_fault(S3Fault::Slow)?;
+    servers.s3.set_fault(S3Fault::Hanging)?;
     let mut upload = pin!(alice.upload(&chunk));
     tokio::select! {
         early = &mut upload => bail!("it waited for no store: {early:?}"),
         job = alice.job() => drop(job?.context("others are served meanwhile")?),
     }
+    servers.s3.set_fault(S3Fault::None)?;
     let receipt = upload.await?.expect("it is taken, if late");
     assert!(!receipt.duplicate, "{receipt:?}");
 
-    servers.s3.set_fault(S3Fault::None)?;
     site.wait_for_games(before.games + u64::from(receipt.games))
         .await?;
     site.finish("worker", worker)?;

@@ -113,11 +113,14 @@ async fn a_public_address_serves_networks_and_no_chunks() {
 #[tokio::test]
 async fn uploads_to_a_store_that_fails_are_answered_503_and_not_counted() {
     let s3 = S3::start().await;
-    let app = TestApp::on(s3.blobs(Downloads::default())).await;
+    let mut settings = s3.settings();
+    settings.push(("AWS_TIMEOUT".to_owned(), "1 second".to_owned()));
+    let store = ObjectBlobs::open(&S3::url(), settings, Downloads::default()).unwrap();
+    let app = TestApp::on(store).await;
     app.submit(0).await;
     let job = app.lease(&app.alice).await;
     let bytes = chunk(&job, &[selfplay(&job, 0, 1)]);
-    for fault in [S3Fault::Failing, S3Fault::Slow] {
+    for fault in [S3Fault::Failing, S3Fault::Hanging] {
         s3.set_fault(fault);
         let problem = problem(app.upload(&app.alice, &bytes).await).await;
         assert_eq!(problem.code, ProblemCode::Unavailable, "{fault:?}");

@@ -19,7 +19,7 @@ struct Cli {
     /// The folder; each folder in it is a bucket.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
-    /// A file that says how requests are treated: "None" (also without the file), "Failing", "Slow",
+    /// A file that says how requests are treated: "None" (also without the file), "Failing", "Hanging",
     /// "Cutting", "Short" or "Garbling", in quotes.
     #[arg(long, value_name = "FILE")]
     fault: PathBuf,

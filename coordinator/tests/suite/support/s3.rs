@@ -41,9 +41,7 @@ impl S3 {
 
     /// The settings for it, as variables of the environment.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
-        let mut settings = s3::S3::environment_at(self.address);
-        settings.push(("AWS_TIMEOUT".to_owned(), "1 second".to_owned()));
-        settings
+        s3::S3::environment_at(self.address)
     }
 
     /// That store.
