@@ -2,13 +2,13 @@
 //! in the end is the one that an undisturbed trainer makes, byte for byte.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use nix::sys::signal::Signal;
 use rookery_tests::disk::Disk;
 use rookery_tests::params::tiny;
 use rookery_tests::player::honest_chunk;
-use rookery_tests::programs::eventually;
+use rookery_tests::programs::{Running, eventually};
 use rookery_tests::site::Site;
 
 /// One thread, so that sums are always made in the same order; a checkpoint after every step; no chunk
@@ -67,21 +67,26 @@ async fn finish(site: &Site, folder: &Path) -> anyhow::Result<String> {
     made.context(log)
 }
 
-/// Waits until a checkpoint is half written; false if a candidate came first.
-fn is_writing(folder: &Path) -> anyhow::Result<bool> {
-    let begun = Instant::now();
+/// Starts a trainer, and stops it in the middle of its candidate, with a checkpoint half written. Where its candidate was
+/// finished before anybody looked, another one begins anew.
+async fn stopped_while_writing(site: &Site, folder: &Path) -> anyhow::Result<Running> {
     loop {
-        let mut names = names(&folder.join("checkpoints")).into_iter();
-        if names.any(|name| name.ends_with(".partial")) {
-            return Ok(true);
+        let mut trainer = site.trainer_in(folder, "1x8", &FLAGS)?;
+        while candidate(folder).is_none() {
+            ensure!(trainer.ended()?.is_none(), "{}", trainer.printed());
+            let mut names = names(&folder.join("checkpoints")).into_iter();
+            if names.any(|name| name.ends_with(".partial")) {
+                trainer.signal(Signal::SIGSTOP)?;
+                let still = async || Ok(trainer.stands_still()?.then_some(()));
+                eventually("the trainer stands still", still).await?;
+                break;
+            }
         }
-        if candidate(folder).is_some() {
-            return Ok(false);
+        if candidate(folder).is_none() {
+            return Ok(trainer);
         }
-        ensure!(
-            begun.elapsed() < Duration::from_secs(120),
-            "nothing is written"
-        );
+        trainer.kill()?;
+        std::fs::remove_dir_all(folder)?;
     }
 }
 
@@ -91,13 +96,9 @@ async fn a_trainer_killed_while_it_writes_checkpoints_makes_the_same_candidate()
     let site = ready().await?;
     let expected = finish(&site, &site.path("straight")).await?;
     let folder = site.path("killed");
-    let mut caught = 0;
     for _ in 0..6 {
-        let trainer = site.trainer_in(&folder, "1x8", &FLAGS)?;
-        caught += usize::from(is_writing(&folder)?);
-        trainer.kill()?;
+        stopped_while_writing(&site, &folder).await?.kill()?;
     }
-    ensure!(caught > 0, "no checkpoint was caught half written");
     assert_eq!(finish(&site, &folder).await?, expected);
     Ok(())
 }
@@ -110,9 +111,9 @@ async fn a_trainer_on_a_full_disk_says_so_and_goes_on_when_there_is_room() -> an
     let site = ready().await?;
     let expected = finish(&site, &site.path("straight")).await?;
     let folder = disk.path().join("trainer");
-    let mut trainer = site.trainer_in(&folder, "1x8", &FLAGS)?;
-    ensure!(is_writing(&folder)?, "a candidate before a checkpoint");
+    let mut trainer = stopped_while_writing(&site, &folder).await?;
     disk.fill()?;
+    trainer.signal(Signal::SIGCONT)?;
     let status = trainer.wait()?;
     let log = trainer.printed();
     ensure!(!status.success() && log.contains("No space left"), "{log}");
