@@ -9,6 +9,7 @@ use rookery_coordinator::db::copy::{self, Alone, Progress, Schema};
 use rookery_coordinator::db::sql::Deadlines;
 use rookery_coordinator::db::{Checked, DbError, LogFilter, Moved};
 use rookery_coordinator::tokens::Token;
+use rookery_tests::programs::PATIENCE;
 use sqlx::any::{AnyRow, AnyTypeInfoKind};
 use sqlx::{AnyConnection, AssertSqlSafe, Column as _, Connection as _, Row as _, ValueRef as _};
 use tokio::sync::mpsc;
@@ -19,8 +20,6 @@ use crate::support::database::TestDatabase;
 use crate::support::matches::contested;
 use crate::support::{by, noon};
 
-/// How long a test waits for a ledger that something is about to close.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// Rows of most tables, and of those that take several batches.
 const FEW: i64 = 3;
 const MANY: i64 = 1_100;

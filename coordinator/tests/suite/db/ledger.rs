@@ -1,11 +1,10 @@
 //! The ledger itself: whose it is, and when it is not to be used.
 
-use std::time::Duration;
-
 use rookery_coordinator::db::Database;
 use rookery_coordinator::db::sql::Found;
 use rookery_coordinator::db::{DbError, LogFilter, SharedDatabase, UserChange};
 use rookery_coordinator::tokens::Token;
+use rookery_tests::programs::PATIENCE;
 use sqlx::Connection as _;
 
 use super::{user, user_draft};
@@ -20,9 +19,7 @@ async fn a_ledger_of_a_newer_program_is_left_alone() {
                  SELECT 9999, description, installed_on, success, checksum, execution_time \
                  FROM _sqlx_migrations LIMIT 1";
     database.tamper(later).await;
-    let error = Database::open(database.url(), Duration::from_secs(20))
-        .await
-        .err();
+    let error = Database::open(database.url(), PATIENCE).await.err();
     assert!(matches!(error, Some(DbError::Newer(9999))), "{error:?}");
 }
 
@@ -30,7 +27,7 @@ async fn a_ledger_of_a_newer_program_is_left_alone() {
 #[tokio::test]
 async fn a_ledger_of_an_older_program_is_found_out_and_not_changed() {
     let database = TestDatabase::new().await;
-    let find = || Database::find(database.url(), Duration::from_secs(20));
+    let find = || Database::find(database.url(), PATIENCE);
     assert_eq!(find().await.unwrap(), Found::Nothing);
     assert_eq!(find().await.unwrap(), Found::Nothing, "looking makes none");
     drop(database.open().await);

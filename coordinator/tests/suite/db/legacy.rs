@@ -9,9 +9,10 @@ use std::path::Path;
 use rookery_coordinator::db::copy::{Alone, Schema};
 use rookery_coordinator::db::sql::Found;
 use rookery_coordinator::db::{Database, DbError};
+use rookery_tests::programs::PATIENCE;
 use sqlx::{AnyConnection, AssertSqlSafe, Connection as _};
 
-use super::copies::{PATIENCE, all_rows, connect, copied};
+use super::copies::{all_rows, connect, copied};
 use crate::support::app::run;
 use crate::support::database::TestDatabase;
 

@@ -1,16 +1,13 @@
 //! A database of its own for each test, in the program that the test binary is for.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rookery_coordinator::db::Database;
 use rookery_coordinator::db::SharedDatabase;
+use rookery_tests::programs::PATIENCE;
 use sqlx::{AnyConnection, Connection as _, PgConnection};
 
 use super::postgres;
-
-/// How long a test waits for a server.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An empty database, removed with this.
 pub(crate) struct TestDatabase {
