@@ -11,6 +11,7 @@ use rookery_common::protocol::matches::GameInfo;
 use rookery_common::protocol::runs::RunInfo;
 use rookery_coordinator::concurrency::{ConcurrencyLimit, Permit};
 use rookery_coordinator::limits::address::Peer;
+use rookery_tests::programs::PATIENCE;
 use tokio::time::timeout;
 
 use crate::support::app::{TestApp, body};
@@ -32,7 +33,7 @@ async fn games_are_shown_while_all_cores_verify() {
     let _busy = all(&app.app.verifying).await;
     for path in ["/games/1", "/api/v1/games/1", "/api/v1/games/1/pgn"] {
         let request = Request::get(path).body(Body::empty()).unwrap();
-        let answer = timeout(Duration::from_secs(30), app.send(request)).await;
+        let answer = timeout(PATIENCE, app.send(request)).await;
         assert_eq!(answer.unwrap().status(), StatusCode::OK, "{path}");
     }
 }
@@ -48,7 +49,7 @@ async fn a_chunk_counts_and_is_announced_although_its_client_hung_up() {
     let hung_up = timeout(Duration::from_millis(100), upload).await;
     assert!(hung_up.is_err(), "nothing can be verified yet");
     drop(busy);
-    let told = timeout(Duration::from_secs(30), events.recv()).await;
+    let told = timeout(PATIENCE, events.recv()).await;
     let event = told.unwrap().unwrap();
     assert!(matches!(event, Event::Chunk { .. }), "{event:?}");
     assert!(app.accepted(&app.alice, &bytes).await.duplicate);

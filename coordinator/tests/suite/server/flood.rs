@@ -1,8 +1,7 @@
 //! Clients that send too much, or come too often.
 
-use std::time::Duration;
-
 use rookery_coordinator::limits::settings::LimitArgs;
+use rookery_tests::programs::PATIENCE;
 use tokio::io::AsyncWriteExt as _;
 
 use super::{Site, brisk, get, head, rest, send_until_closed};
@@ -152,11 +151,12 @@ async fn uploads_that_hardly_begin_leave_room_for_others() {
     assert!(answer.contains("hash-mismatch"), "{answer}");
 }
 
-/// They would be closed by themselves after more than a minute.
+/// They would be closed by themselves after an hour.
 #[tokio::test]
 async fn idle_connections_make_room_for_others() {
     let limits = LimitArgs {
         connections: Some(3),
+        idle_seconds: Some(3600),
         ..LimitArgs::default()
     };
     let site = Site::start(limits).await;
@@ -177,7 +177,7 @@ async fn idle_connections_make_room_for_others() {
         stream.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
         half.push(stream);
     }
-    let served = tokio::time::timeout(Duration::from_secs(40), site.assert_serves());
+    let served = tokio::time::timeout(PATIENCE, site.assert_serves());
     served.await.expect("nobody went");
 }
 
