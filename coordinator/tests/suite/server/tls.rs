@@ -15,7 +15,7 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use super::{Site, brisk, get, rest};
+use super::{Site, get, rest};
 
 /// Writes a new certificate with its key.
 fn certify(folder: &Path) -> CertificateDer<'static> {
@@ -60,7 +60,7 @@ async fn a_renewed_certificate_is_used_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let first = certify(folder.path());
     let tls = open(folder.path()).unwrap();
-    let site = Site::start_with(Limits::new(brisk()), Some(tls.clone())).await;
+    let site = Site::start_with(Limits::default(), Some(tls.clone())).await;
     let address = site.address;
     let answer = ask(&site, "/api/v1/runs", &first).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -88,7 +88,7 @@ async fn pages_know_that_the_coordinator_speaks_tls() {
     let folder = tempfile::tempdir().unwrap();
     let certificate = certify(folder.path());
     let tls = open(folder.path()).unwrap();
-    let site = Site::start_with(Limits::new(brisk()), Some(tls)).await;
+    let site = Site::start_with(Limits::default(), Some(tls)).await;
     let page = ask(&site, "/runs/main/join", &certificate).await;
     let command = page.replace("<span>", "").replace("</span>", "");
     assert!(command.contains("--server https://x --run main"), "{page}");

@@ -127,7 +127,7 @@ async fn an_answer_over_http2_that_is_not_taken_is_not_kept_and_the_next_is_give
 #[tokio::test]
 async fn an_answer_over_http2_arrives_whole_however_small_the_window() {
     let bytes: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
-    let address = serve(bytes.clone().into(), impatient()).await;
+    let address = serve(bytes.clone().into(), LimitArgs::default()).await;
     let client = http2(address, 1000).await;
     let answer = ask(&client, "/").await.await.unwrap();
     assert_eq!(answer.headers()["content-length"], "400000");
