@@ -44,25 +44,22 @@ fn refusal(answer: &str) -> (Problem, u64) {
 
 #[tokio::test]
 async fn an_address_above_its_rate_limit_learns_when_to_retry() {
-    // A burst of two requests, then one in ten seconds.
-    let site = limited(|limits| limits.address_rate = Some(0.1)).await;
+    // One request, then one in a thousand seconds.
+    let site = limited(|limits| limits.address_rate = Some(0.001)).await;
     let ask = async |client: &str, path: &str| {
         let header = format!("X-Forwarded-For: {client}\r\n");
         site.ask(&get(path, &header)).await
     };
-    for _ in 0..2 {
-        assert_eq!(status(&ask("192.0.2.1", "/api/v1/runs").await), 200);
-    }
+    assert_eq!(status(&ask("192.0.2.1", "/api/v1/runs").await), 200);
     let (problem, wait) = refusal(&ask("192.0.2.1", "/api/v1/runs").await);
     assert_eq!(problem.code.as_str(), "too-many-requests");
-    assert!((1..=10).contains(&wait), "{wait}");
+    assert!((1..=1000).contains(&wait), "{wait}");
     assert!(problem.request_id.is_some());
     // Pages count as well; the same IPv6 network is one address; others are served.
     assert_eq!(status(&ask("192.0.2.1", "/").await), 429);
     for (client, expected) in [
         ("2001:db8::1", 200),
-        ("2001:db8::2", 200),
-        ("2001:db8::3", 429),
+        ("2001:db8::2", 429),
         ("192.0.2.2", 200),
     ] {
         assert_eq!(
@@ -107,7 +104,7 @@ async fn an_address_has_so_many_answers_at_once() {
 #[tokio::test]
 async fn without_a_trusted_proxy_the_header_means_nothing() {
     let limits = LimitArgs {
-        address_rate: Some(0.1),
+        address_rate: Some(0.001),
         ..LimitArgs::default()
     };
     let site = Site::start(limits).await;
@@ -137,7 +134,7 @@ async fn registrations_have_a_stricter_limit() {
 
 #[tokio::test]
 async fn a_contributor_is_limited_whatever_the_address() {
-    let site = limited(|limits| limits.contributor_rate = Some(0.1)).await;
+    let site = limited(|limits| limits.contributor_rate = Some(0.001)).await;
     let ask = async |token: &str, client: u32| {
         let body = r#"{"protocol": 2, "version": "1", "worker": "w", "backend": "uniform"}"#;
         let client = format!("192.0.2.{client}");
@@ -146,10 +143,9 @@ async fn a_contributor_is_limited_whatever_the_address() {
     let answers = [
         ask(&site.app.alice, 1).await,
         ask(&site.app.alice, 2).await,
-        ask(&site.app.alice, 3).await,
-        ask(&site.app.bob, 3).await,
+        ask(&site.app.bob, 2).await,
     ];
-    assert_eq!(answers, [204, 204, 429, 204]);
+    assert_eq!(answers, [204, 429, 204]);
 }
 
 #[tokio::test]
