@@ -44,6 +44,12 @@ impl Activity {
         (state.answering == 0).then_some(state.since)
     }
 
+    /// Lets no request have been answered since this time.
+    #[cfg(test)]
+    pub(super) fn set_idle_since(&self, since: Instant) {
+        self.state.lock().since = since;
+    }
+
     /// Until no request has been answered for this time.
     pub(super) async fn idle(&self, limit: Duration) {
         loop {

@@ -134,15 +134,21 @@ mod tests {
     async fn those_that_were_idle_for_longest_are_asked_to_go() {
         let mut places = ConnectionLimit::new(3);
         let (first, second) = (places.take().await, places.take().await);
-        let busy = first.activity.begin();
-        tokio::time::sleep(MOMENT).await;
         let third = places.take().await;
+        let busy = first.activity.begin();
+        let now = Instant::now();
+        let ago = |times: u32| now.checked_sub(times * MOMENT).unwrap();
+        second.activity.set_idle_since(ago(2));
+        // It has just come, however slow the machine is.
+        let later = now + Duration::from_secs(3600);
+        third.activity.set_idle_since(later);
         wait(&mut places).await;
         assert!(!is_asked(&first), "one that is answered was asked");
         assert!(is_asked(&second));
         assert!(!is_asked(&third), "one that has just come was asked");
         drop(busy);
-        tokio::time::sleep(MOMENT).await;
+        third.activity.set_idle_since(ago(2));
+        first.activity.set_idle_since(ago(1));
         wait(&mut places).await;
         assert!(is_asked(&third), "it was idle for longer than the first");
         assert!(!is_asked(&second), "it was asked again");
