@@ -218,7 +218,7 @@ pub(super) mod tests {
         let (sent, got) = mpsc::unbounded_channel();
         let permits = Arc::new(Semaphore::new(0));
         let held = Arc::clone(&permits);
-        let webhook = served(move |body| {
+        let mut webhook = served(move |body| {
             let held = Arc::clone(&held);
             sent.send(body).unwrap();
             async move {
@@ -227,6 +227,8 @@ pub(super) mod tests {
             }
         })
         .await;
+        // Without a timeout, after which it would be called again.
+        webhook.client = Client::new();
         (webhook, got, permits)
     }
 
