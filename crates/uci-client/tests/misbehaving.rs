@@ -14,13 +14,34 @@ const GREETING: &str = "read uci; echo id name Odd; echo uciok;";
 const UNTIL_GO: &str = "read uci; echo id name Odd; echo uciok; \
     while read line; do case $line in isready) echo readyok;; go*) break;; esac; done;";
 
+/// How long something may take that comes to an end.
+const LONG: Duration = Duration::from_secs(240);
+/// How long something is waited for that never comes.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// A shell that is waited for as long as a slow machine needs.
 fn shell(script: &str) -> Launch {
     let mut launch = Launch::new("sh").timeouts(Timeouts {
-        ready: Duration::from_millis(800),
-        search: Duration::from_millis(300),
-        stop: Duration::from_millis(300),
+        ready: LONG,
+        search: LONG,
+        stop: LONG,
     });
     launch.arguments = vec!["-c".to_owned(), script.to_owned()];
+    launch
+}
+
+/// One that gets ready too late, if at all.
+fn late(script: &str, ready: Duration) -> Launch {
+    let mut launch = shell(script);
+    launch.timeouts.ready = ready;
+    launch
+}
+
+/// One that answers no search.
+fn endless(script: &str) -> Launch {
+    let mut launch = shell(script);
+    launch.timeouts.search = SHORT;
+    launch.timeouts.stop = SHORT;
     launch
 }
 
@@ -32,8 +53,8 @@ fn search(engine: &mut Engine) -> Result<Answer, UciError> {
     engine.search(game, &Limits::nodes(1))
 }
 
-fn searched(script: &str) -> UciError {
-    let mut engine = Engine::start(&shell(&format!("{UNTIL_GO} {script}"))).expect("it starts");
+fn searched(launch: &Launch) -> UciError {
+    let mut engine = Engine::start(launch).expect("it starts");
     let error = search(&mut engine).expect_err("it misbehaves");
     let again = search(&mut engine).expect_err("it has ended");
     assert!(matches!(again, UciError::Ended { .. }), "{again}");
@@ -60,13 +81,13 @@ fn one_that_ends_at_once_says_why() {
 
 #[test]
 fn one_that_never_answers_the_greeting() {
-    let error = Engine::start(&shell("sleep 100")).unwrap_err();
+    let error = Engine::start(&late("sleep 100", SHORT)).unwrap_err();
     assert!(matches!(error, UciError::TimedOut { .. }), "{error}");
 }
 
 #[test]
 fn one_that_talks_without_end_is_not_listened_to_for_ever() {
-    let error = Engine::start(&shell("while :; do echo hello; done")).unwrap_err();
+    let error = Engine::start(&late("while :; do echo hello; done", SHORT)).unwrap_err();
     assert!(matches!(error, UciError::TimedOut { .. }), "{error}");
     let error = Engine::start(&shell("exec cat /dev/zero")).unwrap_err();
     assert!(matches!(error, UciError::Nonsense { .. }), "{error}");
@@ -74,14 +95,20 @@ fn one_that_talks_without_end_is_not_listened_to_for_ever() {
 
 #[test]
 fn one_that_is_never_ready() {
-    let error = Engine::start(&shell(&format!("{GREETING} sleep 100"))).unwrap_err();
-    assert!(error.to_string().contains("Odd"), "{error}");
+    let script = format!("{GREETING} sleep 100");
+    let start = |ready| Engine::start(&late(&script, ready)).unwrap_err();
+    // On a slow machine the greeting may take longer.
+    let patience = std::iter::successors(Some(SHORT), |ready| Some(2 * *ready));
+    let mut errors = patience.take_while(|ready| *ready < LONG).map(start);
+    let error = errors.find(|error| error.to_string().contains("Odd"));
+    let error = error.expect("it has said its name");
     assert!(matches!(error, UciError::TimedOut { .. }), "{error}");
 }
 
 #[test]
 fn one_that_dies_in_the_middle_of_a_search() {
-    let error = searched("echo info depth 1; kill -9 $$");
+    let script = format!("{UNTIL_GO} echo info depth 1; kill -9 $$");
+    let error = searched(&shell(&script));
     assert!(matches!(error, UciError::Died { .. }), "{error}");
     assert!(error.to_string().contains("signal: 9"), "{error}");
 }
@@ -89,11 +116,13 @@ fn one_that_dies_in_the_middle_of_a_search() {
 #[test]
 fn one_that_does_not_stop() {
     for pause in ["sleep 0.01", ":"] {
-        let error = searched(&format!("while :; do echo info depth 1; {pause}; done"));
+        let script = format!("{UNTIL_GO} while :; do echo info depth 1; {pause}; done");
+        let error = searched(&endless(&script));
         assert!(matches!(error, UciError::TimedOut { .. }), "{error}");
     }
     // Lines that take longer to understand than to write: one always waits to be read.
-    let error = searched("exec yes info score cp 1 pv $(seq 3000)");
+    let script = format!("{UNTIL_GO} exec yes info score cp 1 pv $(seq 3000)");
+    let error = searched(&endless(&script));
     assert!(matches!(error, UciError::TimedOut { .. }), "{error}");
 }
 
@@ -112,7 +141,7 @@ fn one_whose_name_would_write_over_the_terminal() {
 fn one_that_does_not_read_is_not_waited_for_for_ever() {
     let script =
         "read uci; echo uciok; read a; echo readyok; read b; echo readyok; exec sleep 1000";
-    let mut engine = Engine::start(&shell(script)).unwrap();
+    let mut engine = Engine::start(&endless(script)).unwrap();
     // More than a pipe holds.
     let mut position = Chess::default();
     let moves: Vec<_> = ["g1f3", "g8f6", "f3g1", "f6g8"]
@@ -137,14 +166,16 @@ fn one_that_does_not_read_is_not_waited_for_for_ever() {
 fn one_that_stops_when_told_has_answered() {
     let script =
         format!("{UNTIL_GO} read stop; echo bestmove e2e4; read isready; echo readyok; cat");
-    let mut engine = Engine::start(&shell(&script)).unwrap();
+    let mut launch = shell(&script);
+    launch.timeouts.search = SHORT;
+    let mut engine = Engine::start(&launch).unwrap();
     assert!(search(&mut engine).unwrap().best.is_some());
 }
 
 #[test]
 fn one_that_plays_an_illegal_move() {
     for word in ["e2e5", "hello", "", "(none)", "0000", "♞"] {
-        let error = searched(&format!("echo 'bestmove {word}'"));
+        let error = searched(&shell(&format!("{UNTIL_GO} echo 'bestmove {word}'")));
         assert!(
             matches!(error, UciError::IllegalMove { .. }),
             "{word}: {error}"
@@ -188,13 +219,13 @@ fn what_an_engine_has_started_ends_with_it() {
         "sleep 1000 & echo $! > '{}'; {UNTIL_GO} sleep 1000",
         pid.display()
     );
-    let mut engine = Engine::start(&shell(&script)).unwrap();
+    let mut engine = Engine::start(&endless(&script)).unwrap();
     let child = std::fs::read_to_string(&pid).unwrap();
     let process = format!("/proc/{}", child.trim());
     assert!(!cfg!(target_os = "linux") || Path::new(&process).exists());
     search(&mut engine).unwrap_err();
     // The signal has been sent; its effect may take a moment on a busy machine.
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + LONG;
     while runs(child.trim()) {
         assert!(Instant::now() < deadline, "process {child} still runs");
         std::thread::sleep(Duration::from_millis(10));
