@@ -337,7 +337,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        let patience = Duration::from_secs(60);
+        let patience = Duration::from_secs(240);
         tokio::time::timeout(patience, woken).await.unwrap();
         // It failed while another was answered, so that it now waits for its hours.
         for _ in 0..20 {

@@ -19,7 +19,7 @@ use crate::networks::Contents;
 mod failover;
 
 /// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Games go to the test.
 #[derive(Clone)]

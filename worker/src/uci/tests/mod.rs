@@ -20,7 +20,7 @@ mod robustness;
 mod search;
 
 /// Far longer than anything should take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Networks without a network: `hand` plays, `slow` takes its time, `broken` fails after a few
 /// batches, `damaged` cannot be read, `best` is another one when it is asked for again, `lost` cannot be asked for, and others do
