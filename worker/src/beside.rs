@@ -78,6 +78,18 @@ pub fn measure(
     cores: usize,
     weights: &Weights,
 ) -> Result<Option<Beside>, BackendError> {
+    let timed = |groups: &[Group<'_>]| rates(groups, weights);
+    measure_by(timed, [gpu, processor], alone, gpu_share, cores)
+}
+
+/// The same by what `rates` says of some groups that compute at the same time.
+fn measure_by(
+    rates: impl Fn(&[Group<'_>]) -> Result<Vec<f64>, BackendError>,
+    [gpu, processor]: [&Arc<dyn Backend>; 2],
+    alone: &Arc<dyn Backend>,
+    gpu_share: f64,
+    cores: usize,
+) -> Result<Option<Beside>, BackendError> {
     let left = cores.saturating_sub(GPU_THREADS);
     if left == 0 {
         return Ok(None);
@@ -101,9 +113,9 @@ pub fn measure(
     let mut fastest = (0.0_f64, [0.0_f64; 2]);
     for _ in 0..ROUNDS {
         // They take turns, so that whatever else keeps the machine busy slows both.
-        let one = alone_share * rates(&alone, weights)?.iter().sum::<f64>();
+        let one = alone_share * rates(&alone)?.iter().sum::<f64>();
         fastest.0 = fastest.0.max(one);
-        if let [gpu, processor] = rates(&both, weights)?[..]
+        if let [gpu, processor] = rates(&both)?[..]
             && gpu_share * gpu + processor > fastest.1.iter().sum::<f64>()
         {
             fastest.1 = [gpu_share * gpu, processor];
@@ -164,134 +176,82 @@ fn rates(groups: &[Group<'_>], weights: &Weights) -> Result<Vec<f64>, BackendErr
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicUsize;
-    use std::sync::atomic::Ordering::SeqCst;
-
-    use rookery_common::encoding::{InputEncoding, PolicyEncoding};
+    use rookery_backend_cpu::CpuBackend;
     use rookery_common::network::NetworkSpec;
-    use rookery_engine::{BackendInfo, Batch, Evaluator, EvaluatorError, LoadedNetwork, Precision};
+    use rookery_engine::Precision;
 
     use super::*;
 
-    /// A device that takes this long for a batch. A GPU that is slowed takes three times as long while the processor computes.
-    #[derive(Debug, Clone)]
-    struct Sleeper {
-        info: BackendInfo,
-        time: Duration,
-        is_slowed: bool,
-        busy_processors: Arc<AtomicUsize>,
-        spec: NetworkSpec,
+    fn backend() -> Arc<dyn Backend> {
+        Arc::new(CpuBackend::new(Precision::F32).unwrap())
     }
 
-    impl Sleeper {
-        fn new(device: &str, milliseconds: u64, busy_processors: &Arc<AtomicUsize>) -> Self {
-            Self {
-                info: BackendInfo::new(device, Precision::F32).unwrap(),
-                time: Duration::from_millis(milliseconds),
-                is_slowed: false,
-                busy_processors: Arc::clone(busy_processors),
-                spec: NetworkSpec::resnet(1, 8),
-            }
-        }
+    /// What comes of a GPU that takes 20 ms for a batch, and three times as long while the processor computes if it is slowed.
+    fn measured(processor_ms: f64, is_slowed: bool, gpu_share: f64) -> Option<Beside> {
+        let (gpu, processor) = (backend(), backend());
+        let rates = |groups: &[Group<'_>]| {
+            let is_slow = is_slowed && groups.len() > 1;
+            let gpu_ms = if is_slow { 60.0 } else { 20.0 };
+            let rate = |group: &Group<'_>| {
+                let is_gpu = group.batch == GPU_GAMES;
+                let milliseconds = if is_gpu { gpu_ms } else { processor_ms };
+                (group.threads * group.batch) as f64 / milliseconds * 1e3
+            };
+            Ok(groups.iter().map(rate).collect())
+        };
+        let cores = GPU_THREADS + 1;
+        measure_by(rates, [&gpu, &processor], &gpu, gpu_share, cores).unwrap()
     }
 
-    impl Backend for Sleeper {
-        fn info(&self) -> &BackendInfo {
-            &self.info
-        }
-
-        fn load(&self, _: &Weights) -> Result<Arc<dyn LoadedNetwork>, BackendError> {
-            Ok(Arc::new(self.clone()))
-        }
-    }
-
-    impl LoadedNetwork for Sleeper {
-        fn spec(&self) -> &NetworkSpec {
-            &self.spec
-        }
-
-        fn precision(&self) -> Precision {
-            Precision::F32
-        }
-
-        fn evaluator(self: Arc<Self>) -> Box<dyn Evaluator + Send> {
-            Box::new((*self).clone())
-        }
-    }
-
-    impl Evaluator for Sleeper {
-        fn input(&self) -> InputEncoding {
-            self.spec.input
-        }
-
-        fn policy(&self) -> PolicyEncoding {
-            self.spec.policy.encoding
-        }
-
-        fn evaluate(&mut self, _: &Batch, _: &mut Evaluations) -> Result<(), EvaluatorError> {
-            let busy = &self.busy_processors;
-            if self.info.is_cpu() {
-                busy.fetch_add(1, SeqCst);
-                std::thread::sleep(self.time);
-                busy.fetch_sub(1, SeqCst);
-            } else {
-                let is_slowed = self.is_slowed && busy.load(SeqCst) > 0;
-                std::thread::sleep(self.time * if is_slowed { 3 } else { 1 });
-            }
-            Ok(())
-        }
-    }
-
-    /// What is measured of a GPU that takes 20 ms.
-    fn measured(processor_ms: u64, is_slowed: bool, gpu_share: f64) -> Option<Beside> {
-        let busy = Arc::default();
-        let gpu: Arc<dyn Backend> = Arc::new(Sleeper {
-            is_slowed,
-            ..Sleeper::new("gpu:0", 20, &busy)
-        });
-        let processor: Arc<dyn Backend> = Arc::new(Sleeper::new("cpu", processor_ms, &busy));
+    #[test]
+    fn all_groups_are_timed() {
+        let backend = backend();
+        let group = |threads| Group {
+            backend: &*backend,
+            threads,
+            batch: 1,
+        };
         let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        measure(
-            [&gpu, &processor],
-            &gpu,
-            gpu_share,
-            GPU_THREADS + 1,
-            &weights,
-        )
-        .unwrap()
+        let rates = rates(&[group(1), group(2)], &weights).unwrap();
+        assert!(
+            rates.len() == 2 && rates.iter().all(|rate| *rate > 0.0),
+            "{rates:?}"
+        );
     }
 
     #[test]
     fn a_processor_plays_beside_a_gpu_where_both_gain() {
         // 64 positions in 5 ms beside 512 in 20 ms: half of the speed of a thread.
-        let beside = measured(5, false, 1.0).unwrap();
+        let beside = measured(5.0, false, 1.0).unwrap();
         assert_eq!(beside.threads.get(), 1);
         let games = beside.games(NonZeroUsize::new(32).unwrap()).get();
-        assert!((10..=22).contains(&games), "{games} {beside:?}");
+        assert_eq!(games, 16, "{beside:?}");
     }
 
     #[test]
     fn one_plays_alone_where_the_other_adds_nothing_or_slows_it() {
-        assert_eq!(measured(300, false, 1.0), None, "far slower");
-        assert_eq!(
-            measured(5, true, 1.0),
-            None,
-            "what one gains the other loses"
-        );
+        assert_eq!(measured(300.0, false, 1.0), None, "far slower");
+        let slowed = measured(5.0, true, 1.0);
+        assert_eq!(slowed, None, "what one gains the other loses");
     }
 
     #[test]
     fn a_slow_processor_plays_beside_a_gpu_that_idles() {
         // 213 a second beside a hundredth of at most 51,200.
-        assert!(measured(300, false, 0.01).is_some());
+        assert!(measured(300.0, false, 0.01).is_some());
     }
 
     #[test]
     fn gpu_threads_have_their_cores_first() {
-        let gpu: Arc<dyn Backend> = Arc::new(Sleeper::new("gpu:0", 1, &Arc::default()));
-        let weights = Weights::random(NetworkSpec::resnet(1, 8), 1).unwrap();
-        let found = measure([&gpu, &gpu], &gpu, 1.0, GPU_THREADS, &weights).unwrap();
-        assert_eq!(found, None);
+        let gpu = backend();
+        let found = measure_by(
+            |_| panic!("nothing is left to measure"),
+            [&gpu, &gpu],
+            &gpu,
+            1.0,
+            GPU_THREADS,
+        );
+        assert_eq!(found.unwrap(), None);
     }
 
     #[test]
