@@ -172,6 +172,8 @@ fn params(cli: &Cli) -> RunParams {
     params.scheduling.puzzle_share = 0.0;
     params.scheduling.anchor_share = 0.0;
     params.scheduling.selfplay_games = cli.games;
+    // Jobs that are taken and not played are asked for at the end, after all modes.
+    params.scheduling.lease_seconds = 600;
     params.matches.search = SearchParams {
         noise: None,
         ..params.selfplay.search.clone()
