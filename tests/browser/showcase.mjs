@@ -20,6 +20,9 @@ export const screenshots =
   process.env.ROOKERY_SCREENSHOTS ?? mkdtempSync(join(tmpdir(), "rookery-screenshots-"));
 mkdirSync(screenshots, { recursive: true });
 
+/** How long a browser and its pages may take for anything. SwiftShader compiles a network's kernels for tens of seconds. */
+const PATIENCE = 300_000;
+
 /** A coordinator; `more()` plays one more job on it. */
 export class Showcase {
   static async start(...args) {
@@ -66,6 +69,7 @@ export const SOFTWARE_WEBGPU = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=
 
 export function launch(...more) {
   return chromium.launch({
+    timeout: PATIENCE,
     executablePath: findBrowser(),
     args: [
       "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -81,6 +85,7 @@ export function launch(...more) {
  */
 export async function open(browser, base, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+  context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   const complaints = [];
   page.on("console", (message) => {

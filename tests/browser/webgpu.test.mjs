@@ -6,9 +6,6 @@ import { PLAY, clickMove, moves, movesAre, says, setUp, type } from "./board.mjs
 import { SOFTWARE_WEBGPU, withShowcase } from "./showcase.mjs";
 import { playGame } from "./visitor.mjs";
 
-/** SwiftShader takes tens of seconds to compile a network's kernels. */
-const PATIENCE = 300_000;
-
 const site = withShowcase(...SOFTWARE_WEBGPU);
 
 /** Lets the page's devices be destroyed by a message. */
@@ -25,7 +22,6 @@ const LOSABLE = `{
 async function openBoard() {
   const view = await site.open();
   const { page } = view;
-  page.setDefaultTimeout(PATIENCE);
   const runtimes = [];
   page.context().on("request", (request) => {
     if (request.url().endsWith(".wasm")) runtimes.push(request.url().includes("jspi") ? "gpu" : "processor");
