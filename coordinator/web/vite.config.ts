@@ -103,6 +103,9 @@ export default defineConfig({
   },
   test: {
     include: ["tests/**/*.test.ts"],
+    // For machines that are busy.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     // The same WebAssembly in ONNX Runtime's build for Node.js.
     alias: { "onnxruntime-web/wasm": "onnxruntime-web" },
   },
