@@ -75,7 +75,7 @@ describe("networks", () => {
   test("have their ratings drawn over the positions that had been played", () =>
     on("/runs/main/networks", "networks-over-positions", async (page) => {
       await page.click("text=by positions played");
-      assert.match(page.url(), /over=positions$/);
+      await page.waitForURL(/over=positions$/);
       assert.match(await text(page, "#chart .choice:first-child [aria-current]"), /positions/);
       assert.ok((await page.locator("#chart .wide-screen .point").count()) >= 3);
       assert.match(await page.locator("#chart svg").first().textContent(), /training positions/);
@@ -84,11 +84,13 @@ describe("networks", () => {
   test("have their ratings drawn over time, and a part of that", () =>
     on("/runs/main/networks", "networks-over-time", async (page) => {
       await page.click("text=by time");
+      await page.waitForURL(/over=time$/);
       assert.match(await page.locator("#chart svg").first().textContent(), /time \(UTC\)/);
       await page.click("text=last tenth");
-      assert.match(page.url(), /over=time&from=[\d.]+$/);
+      await page.waitForURL(/over=time&from=[\d.]+$/);
       await page.click("text=by number");
-      assert.doesNotMatch(page.url(), /from/, "a place on one axis is none on another");
+      // A place on one axis is none on another.
+      await page.waitForURL((url) => !url.search.includes("from"));
     }, { javaScriptEnabled: false }));
 
   test("can be looked at more closely by dragging over the chart", () =>
@@ -127,10 +129,10 @@ describe("networks", () => {
     on("/runs/main/networks", "networks-find", async (page) => {
       await page.fill("#number", "9999");
       await page.press("#number", "Enter");
-      assert.match(await text(page, "#find"), /no network “9999”/);
+      await page.locator("#find", { hasText: "no network “9999”" }).waitFor();
       await page.fill("#number", "#2");
       await page.click("#find button");
-      assert.match(page.url(), /\/networks\/2$/);
+      await page.waitForURL(/\/networks\/2$/);
     }, { javaScriptEnabled: false }));
 
   test("that do not exist are not found", async () => {
@@ -153,23 +155,25 @@ describe("matches", () => {
   test("are chosen by verdict, and sorted", () =>
     on("/runs/main/matches", "matches-chosen", async (page) => {
       await page.click("th >> text=Games");
+      await page.waitForURL(/sort=games$/);
       assert.equal(await page.getAttribute("th[aria-sort]", "aria-sort"), "descending");
       assert.equal(await text(page, "th[aria-sort]"), "Games");
       assert.equal(await page.locator("tbody tr").count(), 3);
       await page.click(".choice >> text=promoted");
-      assert.match(page.url(), /show=promoted&sort=games$/);
+      await page.waitForURL(/show=promoted&sort=games$/);
       assert.deepEqual(await page.locator("tbody .badge").allInnerTexts(), ["promoted"]);
       await page.click(".choice >> text=for ratings");
-      assert.match(await text(page, "#list"), /There is no such match/);
+      await page.locator("#list", { hasText: "There is no such match" }).waitFor();
     }, { javaScriptEnabled: false }));
 
   test("are those of a network, which a field takes", () =>
     on("/runs/main/matches?show=gates", "matches-of-network", async (page) => {
       await page.fill("#network", "#3");
       await page.press("#network", "Enter");
-      assert.match(page.url(), /show=gates&network=%233$/);
+      await page.waitForURL(/show=gates&network=%233$/);
       assert.equal(await page.locator("tbody tr").count(), 1);
       await page.click("text=any network");
+      await page.waitForURL((url) => !url.search.includes("network"));
       assert.equal(await page.locator("tbody tr").count(), 3);
     }, { javaScriptEnabled: false }));
 
@@ -201,7 +205,7 @@ describe("the game viewer", () => {
       await page.keyboard.press("ArrowRight");
       const one = await pieces(page);
       assert.notDeepEqual(one, start);
-      assert.match(page.url(), /ply=1&/);
+      await page.waitForURL(/ply=1&/);
       assert.equal(await page.locator("#moves [aria-current]").count(), 1);
       await page.click("#next");
       await page.click("#back");
@@ -209,7 +213,7 @@ describe("the game viewer", () => {
       await page.keyboard.press("Home");
       assert.deepEqual(await pieces(page), start);
       await page.locator('#moves [data-ply="7"]').click();
-      assert.match(page.url(), /ply=7&/);
+      await page.waitForURL(/ply=7&/);
     }));
 
   test("shows the search, its favourite moves and the board from both sides", () =>
@@ -232,7 +236,7 @@ describe("the game viewer", () => {
     await on(`/games/${game.id}?ply=9`, "game-without-js", async (page) => {
       assert.deepEqual((await pieces(page)).sort(), scripted.sort());
       await page.click("#next");
-      assert.match(page.url(), /ply=10/);
+      await page.waitForURL(/ply=10/);
       assert.notDeepEqual((await pieces(page)).sort(), scripted.sort());
     }, { javaScriptEnabled: false });
   });
@@ -371,9 +375,9 @@ describe("joining", () => {
   test("is linked from the list of runs, to which every page leads", () =>
     on("/", "runs-to-join", async (page) => {
       await page.click("text=all runs");
-      assert.equal(await text(page, "h1"), "Runs");
+      await page.locator("h1", { hasText: /^Runs$/ }).waitFor();
       await page.click("#runs .button:text('Join')");
-      assert.match(page.url(), /\/runs\/main\/join$/);
+      await page.waitForURL(/\/runs\/main\/join$/);
     }));
 });
 
@@ -387,7 +391,7 @@ describe("the other pages", () => {
   test("contributors are listed by what they gave lately", () =>
     on("/runs/main/contributors", "contributors-lately", async (page) => {
       await page.click("text=7 days");
-      assert.match(page.url(), /span=7d$/);
+      await page.waitForURL(/span=7d$/);
       assert.equal(await text(page, ".choice [aria-current]"), "7 days");
       assert.match(await text(page, "#list"), /in the last 7 days, in .* by 3 contributors/);
       assert.equal(await page.locator("#list tbody tr").count(), 3);
@@ -396,14 +400,14 @@ describe("the other pages", () => {
   test("a contributor has a page with credit, games and workers", () =>
     on("/runs/main/contributors", "contributor", async (page) => {
       await page.click("#list >> text=ada");
-      assert.match(page.url(), /\/contributors\/ada$/);
+      await page.waitForURL(/\/contributors\/ada$/);
       assert.equal(await text(page, "h1"), "ada");
       assert.deepEqual(await page.locator("#credit h2").allInnerTexts(),
         ["24 hours", "7 days", "30 days", "all time"]);
       assert.equal(await page.locator("#latest tbody tr").count(), 10);
       assert.equal(await page.locator("#workers tbody tr").count(), 1);
       await page.click("text=all games");
-      assert.match(page.url(), /contributor=ada$/);
+      await page.waitForURL(/contributor=ada$/);
     }, { javaScriptEnabled: false }));
 
   test("training shows the losses", () =>
@@ -416,12 +420,12 @@ describe("the other pages", () => {
   test("training is drawn over time, and in part", () =>
     on("/runs/main/training", "training-over-time", async (page) => {
       await page.click(".choice >> text=by time");
-      assert.match(page.url(), /over=time$/);
+      await page.waitForURL(/over=time$/);
       assert.match(await page.locator("#charts svg").first().textContent(), /time \(UTC\)/);
       await page.click(".choice >> text=last tenth");
-      assert.match(page.url(), /over=time&from=[\d.]+$/);
+      await page.waitForURL(/over=time&from=[\d.]+$/);
       await page.click(".choice >> text=by step");
-      assert.doesNotMatch(page.url(), /\?/);
+      await page.waitForURL((url) => url.search === "");
     }, { javaScriptEnabled: false }));
 
   test("training has all parameters of the run, folded", () =>
@@ -468,10 +472,11 @@ describe("the other pages", () => {
     on("/runs/main/games", "games-narrowed", async (page) => {
       await page.click("text=Length and end");
       await page.click("text=up to 40 plies");
-      assert.match(page.url(), /max_plies=40$/);
+      await page.waitForURL(/max_plies=40$/);
       const plies = (await page.locator("tbody td:nth-child(7)").allInnerTexts()).map(Number);
       assert.ok(plies.length >= 1 && plies.every((plies) => plies <= 40), plies.join());
       await page.locator(".choice a", { hasText: "checkmate" }).click();
+      await page.waitForURL(/checkmate/);
       const ends = await page.locator("tbody td:nth-child(6)").allInnerTexts();
       assert.ok(ends.length >= 1 && ends.every((end) => end === "checkmate"), ends.join());
       assert.equal(await page.locator("details.folded").getAttribute("open"), "");
@@ -484,12 +489,13 @@ describe("the other pages", () => {
       await page.fill("#network", network);
       await page.fill("#contributor", contributor);
       await page.press("#contributor", "Enter");
-      assert.equal(new URL(page.url()).searchParams.get("kind"), "self-play");
+      await page.waitForURL(({ searchParams: chosen }) => chosen.get("contributor") === contributor && chosen.get("kind") === "self-play");
       const names = await page.locator("tbody td:nth-child(9)").allInnerTexts();
       assert.ok(names.length >= 1 && names.every((name) => name === contributor), names.join());
       await page.fill("#contributor", contributor.slice(0, -1));
       await page.click("#by-words button");
       await page.click("text=Names that contain it");
+      await page.waitForURL(/\/contributors\?/);
       assert.deepEqual(await page.locator("#list tbody td:nth-child(2)").allInnerTexts(), [contributor]);
     }, { javaScriptEnabled: false }));
 
@@ -497,15 +503,17 @@ describe("the other pages", () => {
     on("/runs/main/contributors?span=7d", "contributors-by-name", async (page) => {
       await page.fill("#name", "BRON");
       await page.click("#by-name button");
-      assert.match(page.url(), /span=7d&name=BRON$/);
+      await page.waitForURL(/span=7d&name=BRON$/);
       assert.deepEqual(await page.locator("#list tbody td:nth-child(2)").allInnerTexts(), ["bronstein"]);
       await page.click("text=any name");
+      await page.waitForURL((url) => !url.search.includes("name"));
       assert.equal(await page.locator("#list tbody tr").count(), 3);
     }, { javaScriptEnabled: false }));
 
   test("the API's calls are a page, to which the foot of every page leads", () =>
     on("/", "api", async (page) => {
       await page.click("footer >> text=API");
+      await page.waitForURL(/\/api$/);
       assert.equal(await text(page, "h1"), "API");
       await page.click(".choice >> text=Jobs");
       assert.match(await text(page, "#jobs"), /POST \/api\/v1\/jobs\s+contribute\s+Leases a job/);
@@ -526,21 +534,20 @@ describe("the other pages", () => {
       const name = await opening.innerText();
       await page.fill("#opening", name.toLowerCase());
       await page.click("#by-words button");
-      const chosen = new URL(page.url()).searchParams;
-      assert.deepEqual([chosen.get("opening"), chosen.get("kind")], [name.toLowerCase(), "self-play"]);
+      await page.waitForURL(({ searchParams: chosen }) => chosen.get("opening") === name.toLowerCase() && chosen.get("kind") === "self-play");
       assert.equal(await page.inputValue("#opening"), name);
       const names = await page.locator("tbody td:nth-child(8) a").allInnerTexts();
       assert.ok(names.length >= 1 && names.every((one) => one === name), names.join());
       assert.equal(await page.locator("tbody tr").count(), names.length);
       const game = page.locator("tbody td:first-child a").first();
       await game.click();
-      assert.match(await text(page, ".lead"), new RegExp(`Opening: ${name}`));
+      await page.locator(".lead", { hasText: `Opening: ${name}` }).waitFor();
       await page.goBack();
       await page.fill("#opening", "no such");
       await page.press("#opening", "Enter");
-      assert.match(await text(page, ".empty"), /No opening is called “no such”/);
+      await page.locator(".empty", { hasText: "No opening is called “no such”" }).waitFor();
       await page.click("text=any opening");
-      assert.equal(new URL(page.url()).search, "?kind=self-play");
+      await page.waitForURL((url) => url.search === "?kind=self-play");
     }));
 
   for (const path of ["networks", "matches", "games", "training", "puzzles", "contributors",
@@ -848,7 +855,7 @@ describe("datasets", () => {
     on("/", "overview-featured", async (page) => {
       assert.match(await text(page, "#featured"), /Network #1 beats #\d/);
       await page.click("#featured p a");
-      assert.match(await text(page, "h1"), /Game #/);
+      await page.locator("h1", { hasText: "Game #" }).waitFor();
     }));
 
   test("has a picture of its own for previews of links", () =>
@@ -957,7 +964,8 @@ describe("live boards", () => {
   test("make room for others: first those of jobs that are over, then the one that is silent longest", () =>
     on("/", "live-boards-full", async (page) => {
       await page.clock.install({ time: 0 });
-      await page.clock.pauseAt(1_000);
+      // The clock goes on until then.
+      await page.clock.pauseAt(3_600_000);
       const tell = (kind, job, more = {}) => page.evaluate(([name, detail]) => {
         const run = document.body.dataset.run;
         document.dispatchEvent(new CustomEvent(name, { detail: { run, ...detail } }));

@@ -217,7 +217,7 @@ describe("a position", () => {
       const viewed = await page.locator("#moves a").allInnerTexts();
       await page.keyboard.press("ArrowLeft");
       await page.click("#play-on");
-      assert.ok(page.url().endsWith(`/play?game=${id}&ply=5`), page.url());
+      await page.waitForURL((url) => url.href.endsWith(`/play?game=${id}&ply=5`));
       await movesAre(page, 5);
       assert.deepEqual(await moves(page), viewed.slice(0, 5));
       await says(page, "Black to move.");
@@ -229,7 +229,7 @@ describe("networks", () => {
   test("are chosen on the page and by their own pages", () =>
     on("/runs/main/networks/0", "play-network", async (page) => {
       await page.click("text=Play in the browser");
-      assert.match(page.url(), /play\?network=0$/);
+      await page.waitForURL(/play\?network=0$/);
       await says(page, "White to move.");
       assert.equal(await page.inputValue("#network"), "0");
       await page.selectOption("#network", "2");
