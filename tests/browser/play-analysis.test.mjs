@@ -39,15 +39,19 @@ describe("analysis", () => {
       await page.locator("#lines tr").first().waitFor();
       await page.evaluate(() => {
         window.summaries = [];
-        const summary = document.getElementById("summary");
-        new MutationObserver(() => window.summaries.push(summary.textContent)).observe(summary, { childList: true });
+        const [summary, fen] = ["summary", "fen"].map((id) => document.getElementById(id));
+        const before = fen.textContent;
+        // The search of the first position may still go on.
+        new MutationObserver(() => {
+          if (fen.textContent !== before) window.summaries.push(summary.textContent);
+        }).observe(summary, { childList: true });
       });
       await type(page, "Qg2");
       await page.locator("#summary", { hasText: "visits" }).waitFor();
       assert.match((await page.evaluate(() => window.summaries))[0], /^Thinking/);
       await page.click("#takeback");
       await type(page, "Qg7");
-      assert.equal(await page.innerText("#summary"), "The game is over.");
+      await page.locator("#summary", { hasText: /^The game is over\.$/ }).waitFor();
       assert.equal(await page.getAttribute("#evaluation", "aria-label"), "result: White wins");
       assert.equal(await page.locator("#evaluation-white").evaluate((fill) => fill.style.height), "100%");
     }));
@@ -59,8 +63,9 @@ describe("analysis", () => {
       await says(page, "Checkmate. White wins.");
       assert.equal(await page.locator("#graph").isVisible(), false);
       await page.check("#analyse");
+      const told = page.waitForFunction(() => / of 8 positions/.test(document.getElementById("reviewed").textContent));
       await page.click("#review");
-      await page.locator("#reviewed", { hasText: / of 8 positions/ }).waitFor();
+      await told;
       const curve = page.getByRole("img", { name: "8 of 8 positions are evaluated" });
       await curve.waitFor();
       await page.locator("#review", { hasText: "Analyse the game" }).waitFor();

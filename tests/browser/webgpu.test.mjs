@@ -105,9 +105,13 @@ describe("the graphics card", () => {
   test("that is lost while it thinks is replaced by the processor, and the game goes on", async () => {
     const { page, close } = await openBoard();
     await takeGpu(page);
+    await page.evaluate(() => {
+      const status = document.getElementById("status");
+      new MutationObserver(() => {
+        if (status.textContent.includes("is thinking")) new BroadcastChannel("lose").postMessage("now");
+      }).observe(status, { childList: true, characterData: true, subtree: true });
+    });
     await type(page, "e4");
-    await page.locator("#status", { hasText: "is thinking" }).waitFor();
-    await page.evaluate(() => new BroadcastChannel("lose").postMessage("now"));
     await computes(page, "Your processor computes the network: the graphics card stopped.");
     await movesAre(page, 2);
     await type(page, "a3");
