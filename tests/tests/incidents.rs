@@ -93,10 +93,16 @@ async fn play_until(site: &Site, player: &Client, number: u32) -> anyhow::Result
         if run.networks > number {
             return Ok(());
         }
-        let job = player.job().await?.context("there is a job")?;
-        let receipt = player.upload(&honest_chunk(&job)?).await?;
-        receipt.map_err(|problem| anyhow::anyhow!("an honest chunk was refused: {problem}"))?;
+        play(player).await?;
     }
+}
+
+/// Plays a job honestly.
+async fn play(player: &Client) -> anyhow::Result<()> {
+    let job = player.job().await?.context("there is a job")?;
+    let receipt = player.upload(&honest_chunk(&job)?).await?;
+    receipt.map_err(|problem| anyhow::anyhow!("an honest chunk was refused: {problem}"))?;
+    Ok(())
 }
 
 /// Training parameters by which each candidate is promoted at once.
@@ -112,17 +118,21 @@ async fn statuses(site: &Site) -> anyhow::Result<Vec<NetworkStatus>> {
     Ok(networks.iter().map(|network| network.status).collect())
 }
 
-fn trainer(site: &Site) -> anyhow::Result<Running> {
+fn trainer(site: &Site, more: &[&str]) -> anyhow::Result<Running> {
     let flags = ["--device", "cpu", "--threads", "1", "--poll-every", "0.1"];
-    site.trainer_with("1x8", &flags)
+    site.trainer_with("1x8", &[&flags, more].concat())
 }
+
+/// Ends a trainer after one candidate. Games that came while it was trained would else make the next one, whoever is to play
+/// for that.
+const ONE: [&str; 2] = ["--candidates", "1"];
 
 #[tokio::test]
 async fn a_run_goes_on_without_what_a_poisoner_did() -> anyhow::Result<()> {
     use NetworkStatus::{Demoted, Initial, Promoted, Rejected};
     let mut runbook = Runbook::section("A poisoner is found late")?;
     let site = Site::start(&ungated()).await?;
-    let mut training = trainer(&site)?;
+    let mut training = trainer(&site, &ONE)?;
     let ann = site.client().register("ann").await?;
     let mallory = site.client().register("mallory").await?;
     eventually("the first network is there", async || {
@@ -130,6 +140,9 @@ async fn a_run_goes_on_without_what_a_poisoner_did() -> anyhow::Result<()> {
     })
     .await?;
     play_until(&site, &ann, 1).await?;
+    ensure!(training.wait()?.success(), "{}", training.printed());
+    play(&mallory).await?;
+    training = trainer(&site, &ONE)?;
     play_until(&site, &mallory, 2).await?;
     assert_eq!(statuses(&site).await?, [Initial, Promoted, Promoted]);
 
@@ -177,7 +190,7 @@ async fn a_run_goes_on_without_what_a_poisoner_did() -> anyhow::Result<()> {
     std::fs::write(&free, serde_json::to_vec(&ungated())?)?;
     site.command(&["run", "set", RUN, "--params", &free])?;
     runbook.next("systemctl start rookery-trainer")?;
-    let training = trainer(&site)?;
+    let training = trainer(&site, &[])?;
     runbook.coordinator(&site, "run open", &[])?;
     play_until(&site, &ann, 4).await?;
     let plans = std::fs::read_to_string(site.path("trainer").join("metrics.jsonl"))?;
