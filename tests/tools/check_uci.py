@@ -3,7 +3,7 @@
 
 A game is forfeited by an illegal move, by running out of time, by ending or by not answering. The
 clock is this program's: it runs from the `go` to the `bestmove` as Python sees them, without any
-margin. Needs python-chess.
+margin but for the time in which the machine stood still. Needs python-chess.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import os
 import random
 import shutil
 import sys
+import threading
 import time
 
 import chess
@@ -25,7 +26,9 @@ OPENING = 6
 # Every so many games begins from a Chess960 position.
 CHESS960_EVERY = 8
 # Seconds beyond the clock after which an engine is said not to answer.
-PATIENCE = 20
+PATIENCE = 120
+# Seconds of the sleeps whose lateness tells that the machine stands still.
+NAP = 0.01
 
 
 class Complaints(logging.Handler):
@@ -37,6 +40,28 @@ class Complaints(logging.Handler):
 
     def emit(self, record):
         self.lines.append(record.getMessage())
+
+
+class Stalls(threading.Thread):
+    """Notes when the machine stood still, for which no engine is to blame: a short sleep took long."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.noted = []
+
+    def run(self):
+        while True:
+            began = time.monotonic()
+            time.sleep(NAP)
+            ended = time.monotonic()
+            if ended - began > 2 * NAP:
+                self.noted.append((began + NAP, ended))
+
+    def since(self, began):
+        """For how many seconds it stood still since then."""
+        # The last time may not be noted yet.
+        time.sleep(3 * NAP)
+        return sum(max(0, end - max(begin, began)) for begin, end in self.noted)
 
 
 class Player:
@@ -80,7 +105,7 @@ def opening(rng, number):
             return board
 
 
-def play(players, board, seconds, increment, slowest):
+def play(players, board, seconds, increment, slowest, stalls):
     """Plays a game; returns how it ended and whose fault that was, if it was one's."""
     clocks = [seconds, seconds]
     token = object()
@@ -111,6 +136,8 @@ def play(players, board, seconds, increment, slowest):
             return "no move", player
         clocks[side] -= used
         slowest[player.name] = max(slowest[player.name], used)
+        if clocks[side] < 0:
+            clocks[side] += stalls.since(began)
         if clocks[side] < 0:
             return f"time: {-clocks[side] * 1000:.0f} ms late at ply {board.ply()}", player
         clocks[side] += increment
@@ -176,13 +203,15 @@ def main():
         options["Move Overhead"] = args.overhead
     rookery = Player("rookery", [args.worker, "uci", "--network", args.network], options)
     others = opponents(args, rookery)
+    stalls = Stalls()
+    stalls.start()
     rng, slowest = random.Random(args.seed), collections.Counter()
     scores, faults, plies, began = collections.Counter(), [], 0, time.monotonic()
     for number in range(args.games):
         other = others[number // 2 % len(others)]
         players = [rookery, other] if number % 2 == 0 else [other, rookery]
         board = opening(rng, number)
-        ended, culprit = play(players, board, seconds, increment, slowest)
+        ended, culprit = play(players, board, seconds, increment, slowest, stalls)
         plies += board.ply()
         scores[other.name, ended if culprit is None else f"fault of {culprit.name}"] += 1
         if culprit is not None:
