@@ -21,14 +21,14 @@ const SETTINGS: &str = "listen_addresses = ''\nmax_connections = 300\nfsync = of
                         full_page_writes = off\nshared_buffers = 64MB\n";
 
 /// Waits for the users of a folder ($1) to be gone, then stops the server by the command that
-/// follows and removes the folder.
+/// follows and removes its data, before the next user starts another.
 const WATCH: &str = "watch() {
     folder=$1; shift
-    while ! flock --exclusive --nonblock \"$folder/users\" \"$@\"; do
+    while ! flock --exclusive --nonblock \"$folder/users\" \\
+        sh -c 'data=$1; shift; \"$@\" && rm -rf \"$data\"' sh \"$folder/data\" \"$@\"; do
         sleep 3
         [ -d \"$folder/data\" ] || exit
     done
-    rm -rf \"$folder/data\"
 }
 watch \"$@\" &";
 
