@@ -161,7 +161,7 @@ impl Postgres {
             .arg(self.data())
             .arg("--log")
             .arg(&log)
-            .args(["--wait", "start"]));
+            .args(["--wait", "--timeout", "240", "start"]));
         started.with_context(|| fs::read_to_string(&log).unwrap_or_default())
     }
 

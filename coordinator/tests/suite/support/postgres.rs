@@ -93,7 +93,7 @@ fn start(folder: &Path) {
     let mut pg_ctl = program("pg_ctl").unwrap();
     pg_ctl.arg("--pgdata").arg(&data);
     pg_ctl.arg("--log").arg(data.join("log"));
-    run(pg_ctl.args(["--wait", "start"])).unwrap();
+    run(pg_ctl.args(["--wait", "--timeout", "240", "start"])).unwrap();
 }
 
 fn watch(folder: &Path) {
