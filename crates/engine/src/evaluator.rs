@@ -87,7 +87,7 @@ impl Wdl {
         are_shares && (shares.iter().sum::<f32>() - 1.0).abs() <= ROUNDING
     }
 
-    /// This one but for `share` of it, 0 to 1, which is the other's.
+    /// Linear interpolation: `(1 - share) * self + share * other`, `share` from 0 to 1.
     #[must_use]
     pub fn mixed(self, other: Self, share: f32) -> Self {
         let mix = |own: f32, other: f32| (1.0 - share) * own + share * other;
