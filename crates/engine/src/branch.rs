@@ -42,7 +42,7 @@ impl Branch {
     }
 
     fn grow(&mut self, tree: &Tree, at: NodeId, chosen: &HashSet<usize>) {
-        let position = tree.place(at).position();
+        let position = tree.entry(at).position();
         for edge in tree.edges(at) {
             let Some(child) = edge.child() else { continue };
             let node = tree.node(child);

@@ -93,10 +93,10 @@ fn cycle(tree: &Tree, leaf: NodeId, before: &[NodeId], game: &GameHistory) -> Op
     if game.repetitions() == 0 {
         return None;
     }
-    let key = tree.place(leaf).repetition_key();
+    let key = tree.entry(leaf).repetition_key();
     before
         .iter()
         .rev()
-        .position(|id| tree.place(*id).repetition_key() == key)
+        .position(|id| tree.entry(*id).repetition_key() == key)
         .map(|back| back + 1)
 }

@@ -71,7 +71,7 @@ impl Search {
     fn follow(&mut self, game: &mut GameHistory, at: NodeId, place: usize) -> NodeId {
         let edge = self.tree.edge_id(at, place);
         if let Some(child) = self.tree.edge(edge).child() {
-            game.push_entry(self.tree.place(child));
+            game.push_entry(self.tree.entry(child));
             return child;
         }
         game.push(self.tree.edge(edge).packed.unpack(game.position()));

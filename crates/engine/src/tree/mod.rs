@@ -1,14 +1,14 @@
 //! A search tree in an arena of indices.
 //!
 //! ```text
-//! places | root | child a | child b | grandchild … |      the positions, 170 bytes each
-//! nodes  | root | child a | child b | grandchild … |      the numbers, 32 bytes each
-//!            |      |
-//!            |      +---------------.
-//!            v                      v
-//! edges  | e4 .4  d4 .3  a3 .01 … | e5 .5  c5 .3 … |      12 bytes each, a node's edges together,
-//!            |                         |                  in order of priors as far as needed
-//!            +-> child a               +-> none: never visited
+//! entries | root | child a | child b | grandchild … |      the positions, 170 bytes each
+//! nodes   | root | child a | child b | grandchild … |      the numbers, 32 bytes each
+//!             |      |
+//!             |      +---------------.
+//!             v                      v
+//! edges   | e4 .4  d4 .3  a3 .01 … | e5 .5  c5 .3 … |      12 bytes each, a node's edges together,
+//!             |                         |                  in order of priors as far as needed
+//!             +-> child a               +-> none: never visited
 //! ```
 //!
 //! An edge points to its child once the move was visited; the child holds the statistics, and the
@@ -41,7 +41,7 @@ pub(crate) use proof::Proof;
 pub(crate) struct Tree {
     nodes: Vec<Node>,
     /// The position of each node.
-    places: Vec<HistoryEntry>,
+    entries: Vec<HistoryEntry>,
     edges: Vec<Edge>,
     /// Whether it keeps the room that it began with.
     bounded: bool,
@@ -55,7 +55,7 @@ impl Tree {
     /// Forgets everything but the memory.
     pub(crate) fn clear(&mut self) {
         self.nodes.clear();
-        self.places.clear();
+        self.entries.clear();
         self.edges.clear();
     }
 
@@ -78,20 +78,20 @@ impl Tree {
     #[cfg(test)]
     pub(crate) fn memory(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>()
-            + self.places.capacity() * size_of::<HistoryEntry>()
+            + self.entries.capacity() * size_of::<HistoryEntry>()
             + self.edges.capacity() * size_of::<Edge>()
     }
 
     /// Begins a tree at a position.
-    pub(crate) fn plant(&mut self, place: &HistoryEntry) {
+    pub(crate) fn plant(&mut self, entry: &HistoryEntry) {
         self.clear();
         self.nodes.push(Node::new());
-        self.places.push(place.clone());
+        self.entries.push(entry.clone());
     }
 
     /// The position of a node.
-    pub(crate) fn place(&self, id: NodeId) -> &HistoryEntry {
-        &self.places[id.0 as usize]
+    pub(crate) fn entry(&self, id: NodeId) -> &HistoryEntry {
+        &self.entries[id.0 as usize]
     }
 
     pub(crate) fn node(&self, id: NodeId) -> &Node {
@@ -164,11 +164,11 @@ impl Tree {
         &mut self,
         edge: EdgeId,
         parent: NodeId,
-        place: &HistoryEntry,
+        entry: &HistoryEntry,
     ) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(Node::new());
-        self.places.push(place.clone());
+        self.entries.push(entry.clone());
         self.edges[edge.0 as usize].child = id;
         if parent != NodeId::ROOT {
             let end = self.edge_range(parent).end;

@@ -52,7 +52,7 @@ impl Tree {
             node = Node::new();
         }
         self.nodes.push(node);
-        self.places.push(old.place(id).clone());
+        self.entries.push(old.entry(id).clone());
         NodeId(self.nodes.len() as u32 - 1)
     }
 }
@@ -94,7 +94,7 @@ mod tests {
         let ((mut tree, key), mut spare) = (tree(1), Tree::default());
         tree.reroot(tree.edge_id(NodeId::ROOT, 1), &mut spare);
         assert_eq!(tree.len(), 2);
-        assert_eq!(tree.place(NodeId::ROOT).repetition_key(), key);
+        assert_eq!(tree.entry(NodeId::ROOT).repetition_key(), key);
         let child = tree.edges(NodeId::ROOT)[2].child().unwrap();
         assert_eq!(tree.node(child).visits, 7);
         assert_eq!(tree.edges(NodeId::ROOT)[0].child(), None);

@@ -22,7 +22,7 @@ impl Tree {
         Self {
             bounded: true,
             nodes: Vec::with_capacity(nodes),
-            places: Vec::with_capacity(nodes),
+            entries: Vec::with_capacity(nodes),
             edges: Vec::with_capacity(nodes * MOVES_PER_NODE),
         }
     }

@@ -30,7 +30,7 @@ impl Searcher {
         let tree = self.search.tree();
         let leads_there = |edge: &Edge| {
             let child = edge.child();
-            child.is_some_and(|child| Some(tree.place(child).position()) == reached)
+            child.is_some_and(|child| Some(tree.entry(child).position()) == reached)
         };
         let place = tree.edges_of_root().iter().position(leads_there);
         self.search.descend(place, &mut self.spare);
