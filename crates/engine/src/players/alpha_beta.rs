@@ -8,7 +8,7 @@ use rookery_common::chess::GameHistory;
 use rookery_common::chess::moves::canonical_moves;
 use shakmaty::{Chess, Move, Position, Role};
 
-use super::worth;
+use super::static_evaluation::{piece_value, static_evaluation};
 
 /// More than any position is worth. A mate in `n` plies is worth `MATE - n`.
 const MATE: i32 = 100_000;
@@ -24,8 +24,8 @@ pub(super) struct AlphaBeta {
 pub(super) struct Found {
     /// The move; the first in canonical order among equals.
     pub(super) m: Move,
-    /// Its worth for the mover in hundredths of a pawn; more than 90,000 is a mate.
-    pub(super) worth: i32,
+    /// Its score for the mover in hundredths of a pawn; more than 90,000 is a mate.
+    pub(super) score: i32,
 }
 
 impl AlphaBeta {
@@ -41,19 +41,19 @@ impl AlphaBeta {
         let mut game = game.clone();
         let mut best: Option<Found> = None;
         for m in ordered(game.position()) {
-            let alpha = best.map_or(-MATE, |found| found.worth);
+            let alpha = best.map_or(-MATE, |found| found.score);
             game.push(m);
-            let worth = -negamax(&mut game, self.depth - 1, 1, -MATE, -alpha);
+            let score = -negamax(&mut game, self.depth - 1, 1, -MATE, -alpha);
             game.pop();
-            if best.is_none_or(|found| worth > found.worth) {
-                best = Some(Found { m, worth });
+            if best.is_none_or(|found| score > found.score) {
+                best = Some(Found { m, score });
             }
         }
         best
     }
 }
 
-/// The position's worth for the side to move, exact within `alpha` and `beta`, else a bound.
+/// The position's score for the side to move, exact within `alpha` and `beta`, else a bound.
 fn negamax(game: &mut GameHistory, depth: u32, ply: i32, mut alpha: i32, beta: i32) -> i32 {
     // A position that comes back once can come back again.
     if game.repetitions() > 0 || game.draw_by_rule().is_some() {
@@ -69,10 +69,10 @@ fn negamax(game: &mut GameHistory, depth: u32, ply: i32, mut alpha: i32, beta: i
     let mut best = -MATE;
     for m in moves {
         game.push(m);
-        let worth = -negamax(game, depth - 1, ply + 1, -beta, -alpha);
+        let score = -negamax(game, depth - 1, ply + 1, -beta, -alpha);
         game.pop();
-        best = best.max(worth);
-        alpha = alpha.max(worth);
+        best = best.max(score);
+        alpha = alpha.max(score);
         if alpha >= beta {
             break;
         }
@@ -89,7 +89,7 @@ fn quiesce(position: &Chess, ply: i32, mut alpha: i32, beta: i32) -> i32 {
     }
     let mut best = -MATE;
     if !in_check {
-        best = worth::of_position(position);
+        best = static_evaluation(position);
         alpha = alpha.max(best);
         if alpha >= beta {
             return best;
@@ -99,9 +99,9 @@ fn quiesce(position: &Chess, ply: i32, mut alpha: i32, beta: i32) -> i32 {
     for m in moves {
         let mut next = position.clone();
         next.play_unchecked(m);
-        let worth = -quiesce(&next, ply + 1, -beta, -alpha);
-        best = best.max(worth);
-        alpha = alpha.max(worth);
+        let score = -quiesce(&next, ply + 1, -beta, -alpha);
+        best = best.max(score);
+        alpha = alpha.max(score);
         if alpha >= beta {
             break;
         }
@@ -127,12 +127,12 @@ fn without_moves(position: &Chess, ply: i32) -> i32 {
 fn ordered(position: &Chess) -> Vec<Move> {
     let mut moves = canonical_moves(position);
     moves.sort_by_key(|m| {
-        let victim = m.capture().map_or(0, |role| 10 * worth::of_role(role));
+        let victim = m.capture().map_or(0, |role| 10 * piece_value(role));
         let mover = match m.capture() {
-            Some(_) => worth::of_role(m.role()) / 10,
+            Some(_) => piece_value(m.role()) / 10,
             None => 0,
         };
-        let promotion = m.promotion().map_or(0, worth::of_role);
+        let promotion = m.promotion().map_or(0, piece_value);
         mover - victim - promotion
     });
     moves
@@ -148,29 +148,29 @@ mod tests {
 
     fn found(text: &str, depth: u32) -> (String, i32) {
         let found = AlphaBeta::new(depth).search(&fen(text)).unwrap();
-        (uci(found.m, CastlingMode::Standard), found.worth)
+        (uci(found.m, CastlingMode::Standard), found.score)
     }
 
     #[test]
     fn mates_are_found_and_the_shortest_is_played() {
         let back_rank = "6k1/5ppp/8/8/8/8/5PPP/3RR1K1 w - - 0 1";
         for depth in 1..4 {
-            let (m, worth) = found(back_rank, depth);
+            let (m, score) = found(back_rank, depth);
             assert!(m == "d1d8" || m == "e1e8", "{m}");
-            assert_eq!(worth, MATE - 1);
+            assert_eq!(score, MATE - 1);
         }
         // Mate in two: the rook must give up the file before the other mates on it.
-        let (m, worth) = found("7k/8/5K2/6R1/8/8/8/8 w - - 0 1", 3);
-        assert_eq!((m.as_str(), worth), ("f6f7", MATE - 3));
+        let (m, score) = found("7k/8/5K2/6R1/8/8/8/8 w - - 0 1", 3);
+        assert_eq!((m.as_str(), score), ("f6f7", MATE - 3));
         // A smothered mate begins with the queen's sacrifice.
-        let (m, worth) = found("r6k/6pp/7N/8/8/1Q6/8/7K w - - 0 1", 3);
-        assert_eq!((m.as_str(), worth), ("b3g8", MATE - 3));
+        let (m, score) = found("r6k/6pp/7N/8/8/1Q6/8/7K w - - 0 1", 3);
+        assert_eq!((m.as_str(), score), ("b3g8", MATE - 3));
     }
 
     #[test]
     fn the_side_that_is_mated_sees_it() {
-        let (_, worth) = found("7k/5K2/8/6R1/8/8/8/8 b - - 0 1", 2);
-        assert_eq!(worth, 2 - MATE);
+        let (_, score) = found("7k/5K2/8/6R1/8/8/8/8 b - - 0 1", 2);
+        assert_eq!(score, 2 - MATE);
     }
 
     #[test]
@@ -184,19 +184,19 @@ mod tests {
     #[test]
     fn a_repetition_is_a_draw_for_both_sides() {
         let mut game = fen("6k1/8/8/8/8/8/r7/7K w - - 0 1");
-        assert!(AlphaBeta::new(1).search(&game).unwrap().worth < -300);
+        assert!(AlphaBeta::new(1).search(&game).unwrap().score < -300);
         for text in ["h1g1", "a2a3", "g1h1", "a3a2"] {
             let m = parse_uci(game.position(), text).unwrap();
             game.push(m);
         }
         // The only move leads to a position that was there before: a draw is in reach.
         let found = AlphaBeta::new(1).search(&game).unwrap();
-        assert_eq!(found.worth, 0);
+        assert_eq!(found.score, 0);
         game.push(found.m);
         let found = AlphaBeta::new(1).search(&game).unwrap();
         game.push(found.m);
         assert!(
-            found.worth > 300 && game.repetitions() == 0,
+            found.score > 300 && game.repetitions() == 0,
             "the rook's side has better"
         );
     }
@@ -211,7 +211,7 @@ mod tests {
 
     /// Alpha-beta gives what looking at everything gives.
     #[test]
-    fn pruning_changes_no_worth() {
+    fn pruning_changes_no_score() {
         fn everything(game: &mut GameHistory, depth: u32, ply: i32) -> i32 {
             if depth == 0 || game.repetitions() > 0 || game.draw_by_rule().is_some() {
                 return negamax(game, 0, ply, -MATE, MATE);
@@ -235,7 +235,7 @@ mod tests {
         ] {
             let mut game = fen(text);
             let found = AlphaBeta::new(2).search(&game).unwrap();
-            assert_eq!(found.worth, everything(&mut game, 2, 0), "{text}");
+            assert_eq!(found.score, everything(&mut game, 2, 0), "{text}");
         }
     }
 }

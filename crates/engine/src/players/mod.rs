@@ -10,7 +10,7 @@ mod alpha_beta;
 pub mod program;
 mod random;
 pub mod searching;
-mod worth;
+mod static_evaluation;
 
 use rookery_common::chess::GameHistory;
 use rookery_common::chunk::record::GameStart;
@@ -20,7 +20,7 @@ use crate::evaluator::Wdl;
 
 pub use program::ProgramPlayer;
 pub use searching::SearchingPlayer;
-pub use worth::{is_ending, of_position as static_evaluation};
+pub use static_evaluation::{is_ending, static_evaluation};
 
 /// A game in hand: the position with its history, and the moves that led to it.
 #[derive(Debug, Clone)]

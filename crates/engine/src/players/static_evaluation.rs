@@ -1,10 +1,10 @@
-//! What a position is worth in material and piece placement: Tomasz Michniewski's "Simplified
+//! The value of a position by material and piece placement: Tomasz Michniewski's "Simplified
 //! Evaluation Function" (1995; chessprogramming.org), in hundredths of a pawn.
 
 use shakmaty::{Board, Chess, Color, Position, Role, Square};
 
-/// Worth of a piece; a king is never counted.
-pub(super) const fn of_role(role: Role) -> i32 {
+/// The value of a piece; a king is never counted.
+pub(super) const fn piece_value(role: Role) -> i32 {
     match role {
         Role::Pawn => 100,
         Role::Knight => 320,
@@ -96,17 +96,17 @@ const KING_AT_THE_END: Table = [
     -50, -30, -30, -30, -30, -30, -30, -50,
 ];
 
-/// What the position is worth to the side to move, in hundredths of a pawn: material and piece placement.
-pub fn of_position(position: &Chess) -> i32 {
+/// The value of the position for the side to move, in hundredths of a pawn: material and piece placement.
+pub fn static_evaluation(position: &Chess) -> i32 {
     let board = position.board();
     let ending = is_ending(board, Color::White) && is_ending(board, Color::Black);
     let mut sum = 0;
     for (square, piece) in board {
-        let worth = of_role(piece.role) + placed(piece.role, square, piece.color, ending);
+        let value = piece_value(piece.role) + placed(piece.role, square, piece.color, ending);
         sum += if piece.color == position.turn() {
-            worth
+            value
         } else {
-            -worth
+            -value
         };
     }
     sum
@@ -139,32 +139,32 @@ mod tests {
     use super::*;
     use crate::testing::fen;
 
-    fn worth(text: &str) -> i32 {
-        of_position(fen(text).position())
+    fn value(text: &str) -> i32 {
+        static_evaluation(fen(text).position())
     }
 
     #[test]
     fn both_sides_are_seen_alike() {
         assert_eq!(
-            worth("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"),
+            value("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"),
             0
         );
-        let white = worth("r1bq1rk1/pp3ppp/2n2n2/3p4/8/2NB1N2/PPP2PPP/R2Q1RK1 w - - 0 1");
-        let black = worth("r2q1rk1/ppp2ppp/2nb1n2/8/3P4/2N2N2/PP3PPP/R1BQ1RK1 b - - 0 1");
+        let white = value("r1bq1rk1/pp3ppp/2n2n2/3p4/8/2NB1N2/PPP2PPP/R2Q1RK1 w - - 0 1");
+        let black = value("r2q1rk1/ppp2ppp/2nb1n2/8/3P4/2N2N2/PP3PPP/R1BQ1RK1 b - - 0 1");
         assert_eq!(white, black);
-        let other = worth("r1bq1rk1/pp3ppp/2n2n2/3p4/8/2NB1N2/PPP2PPP/R2Q1RK1 b - - 0 1");
+        let other = value("r1bq1rk1/pp3ppp/2n2n2/3p4/8/2NB1N2/PPP2PPP/R2Q1RK1 b - - 0 1");
         assert_eq!(white, -other);
     }
 
     #[test]
     fn pieces_stand_where_the_tables_say() {
         // A knight on e5 (20) against one on a8 (-50); both kings on e1 and e8 at the end (-30).
-        assert_eq!(worth("n3k3/8/8/4N3/8/8/8/4K3 w - - 0 1"), 70);
+        assert_eq!(value("n3k3/8/8/4N3/8/8/8/4K3 w - - 0 1"), 70);
         // A pawn on e7 is worth 50 more.
-        assert_eq!(worth("4k3/P7/8/8/8/8/8/4K3 w - - 0 1"), 150);
+        assert_eq!(value("4k3/P7/8/8/8/8/8/4K3 w - - 0 1"), 150);
         // With all on the board the king stays behind its pawns.
-        let home = worth("rnbqkbnr/8/8/8/8/8/8/RNBQ1BNK w kq - 0 1");
-        let out = worth("rnbqkbnr/8/8/8/8/7K/8/RNBQ1BN1 w kq - 0 1");
+        let home = value("rnbqkbnr/8/8/8/8/8/8/RNBQ1BNK w kq - 0 1");
+        let out = value("rnbqkbnr/8/8/8/8/7K/8/RNBQ1BN1 w kq - 0 1");
         assert!(home > out);
     }
 }
