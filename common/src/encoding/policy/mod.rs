@@ -17,7 +17,7 @@ use crate::names::names;
 mod mirror;
 mod tables;
 
-pub use tables::{flat_moves, lc0_moves};
+use tables::{flat_moves, lc0_moves};
 
 names! {
     /// Which output stands for which move.
@@ -223,6 +223,18 @@ impl MoveIndex {
 fn listed(moves: &[String]) -> impl Iterator<Item = (SeenMove, u16)> {
     let parsed = |(index, text): (usize, &String)| Some((SeenMove::parse(text)?, index as u16));
     moves.iter().enumerate().filter_map(parsed)
+}
+
+/// Every move that can occur in some position, as a queen's or, if it promotes, a pawn's: encodings look at squares and
+/// promotions alone.
+pub fn all_moves() -> impl Iterator<Item = Move> {
+    listed(flat_moves()).map(|(m, _)| Move::Normal {
+        role: m.promotion.map_or(Role::Queen, |_| Role::Pawn),
+        from: m.from,
+        capture: None,
+        to: m.to,
+        promotion: m.promotion,
+    })
 }
 
 impl SeenMove {

@@ -45,7 +45,7 @@ fn promotions(color: Color, roles: &'static [Role]) -> impl Iterator<Item = Stri
 
 /// Lc0's move list: 1,792 plain moves by origin and target square (a1, b1, … h8), then the
 /// promotions to queen, rook and bishop.
-pub fn lc0_moves() -> &'static [String] {
+pub(super) fn lc0_moves() -> &'static [String] {
     static MOVES: LazyLock<Vec<String>> = LazyLock::new(|| {
         let roles = &[Role::Queen, Role::Rook, Role::Bishop];
         plain_moves()
@@ -57,7 +57,7 @@ pub fn lc0_moves() -> &'static [String] {
 
 /// Every move that can occur in some position, of either colour, in alphabetical order of its
 /// UCI text.
-pub fn flat_moves() -> &'static [String] {
+pub(super) fn flat_moves() -> &'static [String] {
     static MOVES: LazyLock<Vec<String>> = LazyLock::new(|| {
         let roles = &[Role::Queen, Role::Rook, Role::Bishop, Role::Knight];
         let mut moves: Vec<String> = plain_moves()

@@ -3,7 +3,7 @@
 //! It reads the planes and policy indices of the batch as a network would, so it works with every
 //! encoding, whose first twelve planes are the mover's and the opponent's pieces.
 
-use rookery_common::encoding::policy::flat_moves;
+use rookery_common::encoding::policy::all_moves;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
 use shakmaty::attacks::attacks;
 use shakmaty::{Bitboard, Color, Move, Piece, Rank, Role, Square};
@@ -16,15 +16,7 @@ pub struct HandEvaluator {
     input: InputEncoding,
     policy: PolicyEncoding,
     /// What each policy index means, as the mover sees it.
-    moves: Vec<Seen>,
-}
-
-/// A move as its mover sees it.
-#[derive(Debug, Clone, Copy)]
-struct Seen {
-    from: Square,
-    to: Square,
-    promotion: Option<Role>,
+    moves: Vec<Option<Move>>,
 }
 
 /// Pieces as the mover sees them, in the order pawn, knight, bishop, rook, queen, king.
@@ -41,17 +33,12 @@ const PAWNS: f32 = 3.0;
 impl HandEvaluator {
     /// An evaluator that takes these encodings.
     pub fn new(input: InputEncoding, policy: PolicyEncoding) -> Self {
-        let nothing = Seen {
-            from: Square::A1,
-            to: Square::A1,
-            promotion: None,
-        };
-        let mut moves = vec![nothing; policy.size()];
-        for seen in flat_moves().iter().filter_map(|text| Seen::parse(text)) {
-            let index = usize::from(policy.index(seen.as_move(), Color::White));
+        let mut moves = vec![None; policy.size()];
+        for m in all_moves() {
+            let known = &mut moves[usize::from(policy.index(m, Color::White))];
             // Where a promotion shares its index with a plain move, keep the plain one.
-            if moves[index].from == moves[index].to || seen.promotion.is_none() {
-                moves[index] = seen;
+            if known.is_none() || m.promotion().is_none() {
+                *known = Some(m);
             }
         }
         Self {
@@ -70,11 +57,15 @@ impl HandEvaluator {
     }
 
     fn logit(&self, pieces: &Pieces<'_>, index: u16) -> f32 {
-        let Seen {
+        let Some(Move::Normal {
             from,
             to,
             promotion,
-        } = self.moves[usize::from(index)];
+            ..
+        }) = self.moves[usize::from(index)]
+        else {
+            return 0.0;
+        };
         let Some(mover) = role_at(pieces.own, from) else {
             return 0.0;
         };
@@ -128,42 +119,6 @@ impl Evaluator for HandEvaluator {
             answer.logits.extend(logits);
         }
         Ok(())
-    }
-}
-
-impl Seen {
-    fn parse(text: &str) -> Option<Self> {
-        let square = |range: std::ops::Range<usize>| text.get(range)?.parse::<Square>().ok();
-        let promotion = text
-            .as_bytes()
-            .get(4)
-            .and_then(|letter| Role::from_char(char::from(*letter)));
-        Some(Self {
-            from: square(0..2)?,
-            to: square(2..4)?,
-            promotion,
-        })
-    }
-
-    /// A move with these squares; no encoding looks at more.
-    fn as_move(self) -> Move {
-        let Self {
-            from,
-            to,
-            promotion,
-        } = self;
-        let role = if promotion.is_some() {
-            Role::Pawn
-        } else {
-            Role::Queen
-        };
-        Move::Normal {
-            role,
-            from,
-            capture: None,
-            to,
-            promotion,
-        }
     }
 }
 

@@ -2,10 +2,9 @@
 
 use rookery_common::chess::GameHistory;
 use rookery_common::encoding::PolicyEncoding;
-use rookery_common::encoding::policy::{flat_moves, lc0_conv_cells};
+use rookery_common::encoding::policy::{all_moves, lc0_conv_cells};
 use rookery_engine::{Batch, Evaluations, Evaluator, EvaluatorError};
-use shakmaty::uci::UciMove;
-use shakmaty::{Color as Side, Move, Position as _, Role};
+use shakmaty::{Color as Side, Position as _};
 
 use super::Plane;
 
@@ -78,36 +77,10 @@ fn cells(encoding: PolicyEncoding) -> Vec<(usize, usize)> {
         let cells = lc0_conv_cells().iter().map(|cell| usize::from(*cell));
         return cells.enumerate().collect();
     }
-    let moves = flat_moves().iter().filter_map(|text| text.parse().ok());
     let index = |encoding: PolicyEncoding, m| usize::from(encoding.index(m, Side::White));
-    moves
-        .filter_map(as_move)
+    all_moves()
         .map(|m| (index(encoding, m), index(PolicyEncoding::Az73, m)))
         .collect()
-}
-
-/// Some move with these squares; encodings look at nothing else.
-fn as_move(text: UciMove) -> Option<Move> {
-    let UciMove::Normal {
-        from,
-        to,
-        promotion,
-    } = text
-    else {
-        return None;
-    };
-    let role = if promotion.is_some() {
-        Role::Pawn
-    } else {
-        Role::Queen
-    };
-    Some(Move::Normal {
-        role,
-        from,
-        capture: None,
-        to,
-        promotion,
-    })
 }
 
 fn names(encoding: PolicyEncoding) -> Vec<String> {
