@@ -7,6 +7,19 @@ use std::path::{Path, PathBuf};
 /// How the names end under which files are written before they get their own.
 const PARTIAL: &str = "partial";
 
+/// What came of reading, looking up or removing something; none if it was not there.
+///
+/// # Errors
+///
+/// Any other error of the system.
+pub fn if_found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Writes a file under another name, syncs it, renames it into place and syncs the folder. A device or a pipe is written
 /// to as it is: under its name there must be no file instead.
 ///
@@ -187,6 +200,16 @@ mod tests {
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         write_whole(&socket, b"x").unwrap_err();
         assert!(std::fs::metadata(&socket).unwrap().file_type().is_socket());
+    }
+
+    #[test]
+    fn only_what_is_not_there_is_no_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        assert_eq!(if_found(std::fs::read(&path)).unwrap(), None);
+        assert!(if_found(std::fs::read(dir.path())).is_err());
+        write_whole(&path, b"x").unwrap();
+        assert_eq!(if_found(std::fs::read(&path)).unwrap(), Some(b"x".to_vec()));
     }
 
     #[test]

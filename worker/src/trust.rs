@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rookery_common::files::if_found;
 use rookery_common::ids::RunName;
 use rookery_common::signing::{RunKey, SigningError, successor};
 use tokio::sync::Mutex;
@@ -82,18 +83,17 @@ impl Trust {
     /// If the file of keys cannot be read.
     pub fn open(folder: &Path, given: Option<RunKey>) -> anyhow::Result<Self> {
         let path = folder.join("keys.toml");
-        let pins = match std::fs::read_to_string(&path) {
-            Ok(text) => toml::from_str(&text).with_context(|| {
+        let text = if_found(std::fs::read_to_string(&path))
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let pins = match text {
+            Some(text) => toml::from_str(&text).with_context(|| {
                 format!(
                     "RK-0409: the file of keys {} is damaged; move it away, and the key that the coordinator names next \
                  is trusted, or the one that you give with --run-key",
                     path.display()
                 )
             })?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Pins::default(),
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read {}", path.display()));
-            }
+            None => Pins::default(),
         };
         Ok(Self {
             path,

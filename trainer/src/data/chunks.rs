@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use rookery_common::chunk::Caps;
-use rookery_common::files::write_whole;
+use rookery_common::files::{if_found, write_whole};
 use rookery_common::ids::ContentHash;
 
 /// How the names of chunk files end.
@@ -47,12 +47,10 @@ impl ChunkFolder {
     pub fn get(&self, hash: ContentHash) -> anyhow::Result<Option<Vec<u8>>> {
         let path = self.path(hash);
         let cannot = || format!("cannot read the chunk {}", path.display());
-        let size = match std::fs::metadata(&path) {
-            Ok(metadata) => metadata.len(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error).with_context(cannot),
+        let Some(metadata) = if_found(std::fs::metadata(&path)).with_context(cannot)? else {
+            return Ok(None);
         };
-        if size <= Caps::default().compressed_bytes as u64 {
+        if metadata.len() <= Caps::default().compressed_bytes as u64 {
             let bytes = std::fs::read(&path).with_context(cannot)?;
             if ContentHash::of(&bytes) == hash {
                 return Ok(Some(bytes));

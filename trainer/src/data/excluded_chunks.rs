@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use rookery_common::files::write_whole;
+use rookery_common::files::{if_found, write_whole};
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::trust::HoldRow;
 use serde::{Deserialize, Serialize};
@@ -35,15 +35,14 @@ impl ExcludedChunks {
     ///
     /// If the file is there and cannot be read.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
-        let synced = match std::fs::read(path) {
-            Ok(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
+        let text = if_found(std::fs::read(path))
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        let synced = match text {
+            Some(text) => serde_json::from_slice(&text).unwrap_or_else(|error| {
                 tracing::warn!("{} is damaged: {error}; it is made anew", path.display());
                 Synced::default()
             }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Synced::default(),
-            Err(error) => {
-                return Err(error).with_context(|| format!("cannot read {}", path.display()));
-            }
+            None => Synced::default(),
         };
         Ok(Self {
             path: path.to_owned(),

@@ -1,11 +1,10 @@
 //! Training that diverged: a note in the trainer's folder, so that the next start follows the run's parameters. With
 //! those of its checkpoint it would diverge at the same batch again.
 
-use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use anyhow::Context as _;
-use rookery_common::files::write_whole;
+use rookery_common::files::{if_found, write_whole};
 use serde::{Deserialize, Serialize};
 
 use super::Session;
@@ -57,9 +56,9 @@ impl Session {
 
     fn read_note(&self) -> anyhow::Result<Option<Note>> {
         let path = self.note_path();
-        let text = match std::fs::read(&path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text.with_context(|| format!("cannot read {}", path.display()))?,
+        let text = if_found(std::fs::read(&path));
+        let Some(text) = text.with_context(|| format!("cannot read {}", path.display()))? else {
+            return Ok(None);
         };
         let note = serde_json::from_slice(&text);
         note.with_context(|| format!("{} is damaged; remove it", path.display()))

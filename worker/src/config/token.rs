@@ -30,16 +30,10 @@ impl Tokens {
     ///
     /// If the file is there but cannot be read or understood.
     pub fn load(path: &Path) -> anyhow::Result<Self> {
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Ok(Self::default());
-            }
-            Err(error) => {
-                return Err(error).with_context(|| {
-                    format!("RK-0003: cannot read the token file {}", path.display())
-                });
-            }
+        let text = files::if_found(std::fs::read_to_string(path))
+            .with_context(|| format!("RK-0003: cannot read the token file {}", path.display()))?;
+        let Some(text) = text else {
+            return Ok(Self::default());
         };
         // The parser's message would show the line, and with it the secret.
         toml::from_str(&text).map_err(|_| {

@@ -372,10 +372,9 @@ impl NetworkCache {
 
     fn remove_old(&self, in_use: &[ContentHash]) -> std::io::Result<()> {
         let mut old: Vec<(SystemTime, PathBuf)> = Vec::new();
-        let listing = match std::fs::read_dir(&self.folder) {
-            // Somebody has removed all of them.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            listing => listing?,
+        // Somebody may have removed all of them.
+        let Some(listing) = files::if_found(std::fs::read_dir(&self.folder))? else {
+            return Ok(());
         };
         for file in listing {
             let file = file?;

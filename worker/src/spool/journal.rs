@@ -185,12 +185,8 @@ pub(super) fn remove_folder_if_there(path: &Path) -> Result<(), SpoolError> {
 }
 
 fn unless_gone(removed: std::io::Result<()>, path: &Path) -> Result<(), SpoolError> {
-    match removed {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(at("remove", path)(error))
-        }
-        _ => Ok(()),
-    }
+    files::if_found(removed).map_err(at("remove", path))?;
+    Ok(())
 }
 
 /// Makes the names in a file's folder durable.

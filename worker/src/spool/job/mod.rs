@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rookery_common::chunk::{self, ChunkHeader, GameRecord};
+use rookery_common::files::if_found;
 use rookery_common::ids::ContentHash;
 use rookery_common::protocol::jobs::{Backend, Job};
 
@@ -265,9 +266,6 @@ pub(super) fn journal_of(folder: &Path) -> PathBuf {
 /// Whether a folder holds a journal.
 pub(super) fn has_journal(folder: &Path) -> Result<bool, SpoolError> {
     let path = journal_of(folder);
-    match std::fs::metadata(&path) {
-        Ok(found) => Ok(found.is_file()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(at("read", &path)(error)),
-    }
+    let found = if_found(std::fs::metadata(&path)).map_err(at("read", &path))?;
+    Ok(found.is_some_and(|found| found.is_file()))
 }
