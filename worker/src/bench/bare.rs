@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use rookery_common::chess::GameHistory;
-use rookery_engine::{Batch, Evaluations, Evaluator};
+use rookery_engine::dummy::random_batch;
+use rookery_engine::{Evaluations, Evaluator};
 use rookery_model::Weights;
 use serde::Serialize;
-use shakmaty::Position as _;
 
 use crate::machine::{Machine, Place};
 
@@ -52,8 +51,7 @@ pub(super) fn measure(
 }
 
 fn one_thread(mut evaluator: impl Evaluator, size: usize, time: Duration) -> anyhow::Result<f64> {
-    let mut batch = Batch::new(evaluator.input(), evaluator.policy());
-    fill(&mut batch, size);
+    let batch = random_batch(evaluator.input(), evaluator.policy(), size, 1);
     let mut answer = Evaluations::default();
     // The first batches also choose kernels and get memory.
     for _ in 0..3 {
@@ -65,33 +63,4 @@ fn one_thread(mut evaluator: impl Evaluator, size: usize, time: Duration) -> any
         batches += 1;
     }
     Ok(f64::from(batches) * size as f64 / start.elapsed().as_secs_f64())
-}
-
-/// Fills a batch with the positions of a game whose every move is the legal one in the middle.
-fn fill(batch: &mut Batch, size: usize) {
-    let mut game = GameHistory::default();
-    while batch.len() < size {
-        if game.end().is_some() {
-            game = GameHistory::default();
-        }
-        let moves = game.position().legal_moves();
-        batch.push(&game, &moves);
-        game.push(moves[moves.len() / 2]);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use rookery_common::encoding::{InputEncoding, PolicyEncoding};
-
-    use super::*;
-
-    #[test]
-    fn a_batch_of_any_size_is_filled() {
-        for size in [1, 700] {
-            let mut batch = Batch::new(InputEncoding::Lc0112, PolicyEncoding::Lc01858);
-            fill(&mut batch, size);
-            assert_eq!(batch.len(), size);
-        }
-    }
 }
