@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use crate::body::Body;
 use crate::error::{ApiError, Result};
+use crate::redirect;
 
 /// Largest answer that is read where no file was asked for, in bytes: a job with thousands of puzzles is a tenth of it.
 const MAX_ANSWER_BYTES: u64 = 16 << 20;
@@ -147,11 +148,7 @@ async fn refusal(response: Response) -> ApiError {
 
 /// The server that a redirect leads to, as far as it is shown.
 fn destination(response: &Response) -> Option<String> {
-    if !response.status().is_redirection() {
-        return None;
-    }
-    let location = response.headers().get(header::LOCATION)?.to_str().ok()?;
-    let url = response.url().join(location).ok()?;
+    let url = redirect::target(response)?;
     let server = url.as_str().split(API_PREFIX).next()?;
     Some(printable(server, SHOWN))
 }

@@ -8,7 +8,7 @@
 //! again here: [`ApiError`] says whether that can help, [`RetryPolicy`] after which pause, and each program has its
 //! own way to be stopped meanwhile. Every answer is read under a size limit, as the coordinator may be anyone's.
 //!
-//! In dependency order: [`address`], [`token`], [`proxy`], [`error`], [`body`], [`answer`], `network`, `redirect`,
+//! In dependency order: [`address`], [`token`], [`proxy`], [`error`], [`body`], `network`, `redirect`, [`answer`],
 //! [`connection`], [`retry`].
 
 pub mod address;
