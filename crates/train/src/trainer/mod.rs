@@ -7,7 +7,7 @@ use rookery_backend_torch::unpack::Unpacker;
 use rookery_backend_torch::{ComputeDevice, precision};
 use rookery_common::network::{AuxiliaryHead, NetworkSpec};
 use rookery_common::params::TrainingParams;
-use rookery_engine::Precision;
+use rookery_engine::{EvaluatorError, Precision};
 use rookery_model::Weights;
 use tch::{Tensor, no_grad};
 
@@ -196,12 +196,8 @@ impl Trainer {
     /// [`TrainError::Batch`] for a batch whose parts do not fit, or libtorch's error.
     pub fn load(&mut self, batch: &TrainBatch) -> Result<LoadedBatch> {
         let (input, policy) = (self.spec.input, self.spec.policy.encoding);
-        if batch.positions.input() != input || batch.positions.policy() != policy {
-            let (input, policy) = (input.name(), policy.name());
-            return Err(TrainError::Batch(format!(
-                "the network takes {input} and gives {policy}"
-            )));
-        }
+        let fits = batch.positions.check_encodings(input, policy);
+        fits.map_err(|EvaluatorError(why)| TrainError::Batch(why))?;
         let untaught = |head: &&AuxiliaryHead| match head {
             AuxiliaryHead::MovesLeft | AuxiliaryHead::ShortValue => batch.ahead.is_empty(),
             AuxiliaryHead::OpponentReply => batch.replies.is_empty(),
