@@ -47,12 +47,8 @@ fn words(info: &RunInfo) -> Option<String> {
     let title = set(&info.title, TITLE_CHARS);
     let contact = set(&info.contact, CONTACT_CHARS);
     let contact = contact.map(|contact| format!("questions to {contact}"));
-    match (title, contact) {
-        (None, None) => None,
-        (Some(title), None) => Some(format!("run {}: {title}", info.name)),
-        (None, Some(contact)) => Some(format!("run {}: {contact}", info.name)),
-        (Some(title), Some(contact)) => Some(format!("run {}: {title}; {contact}", info.name)),
-    }
+    let words: Vec<String> = title.into_iter().chain(contact).collect();
+    (!words.is_empty()).then(|| format!("run {}: {}", info.name, words.join("; ")))
 }
 
 #[cfg(test)]
