@@ -9,7 +9,7 @@ use rookery_engine::{DeviceChoice, Precision, fastest};
 use tokio::runtime::Runtime;
 
 use crate::cli::EvaluateArgs;
-use crate::config::{ConfigFile, resolve_data_dir};
+use crate::config::{ConfigFile, or_auto, resolve_data_dir};
 use crate::device_pool::DevicePool;
 use crate::network_argument;
 use crate::networks::Trial;
@@ -20,13 +20,8 @@ use crate::networks::Trial;
 ///
 /// If the network or the position cannot be used.
 pub fn run(args: &EvaluateArgs, file: &ConfigFile, runtime: &Runtime) -> anyhow::Result<ExitCode> {
-    let device = args
-        .device
-        .as_deref()
-        .or(file.device.as_deref())
-        .unwrap_or("auto");
     let precision: Precision = args.precision.parse()?;
-    let device: NamedDevice<DeviceChoice> = device.parse()?;
+    let device: NamedDevice<DeviceChoice> = or_auto(&args.device, &file.device).parse()?;
     let device = device.with_access(&file.remote_access())?;
     let folder = resolve_data_dir(args.server.dir.clone(), file).ok();
     let backends = device.open(precision, &kernel_tuner(folder.as_deref()))?;

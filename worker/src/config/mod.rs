@@ -9,5 +9,5 @@ mod token;
 
 pub use file::{ConfigFile, default_path};
 pub use settings::{Compute, PrecisionChoice, Settings};
-pub(crate) use settings::{resolve_data_dir, worker_name};
+pub(crate) use settings::{or_auto, resolve_data_dir, worker_name};
 pub use token::{StoredToken, Tokens, write_private};

@@ -200,32 +200,18 @@ impl Compute {
     ///
     /// If a value is not valid.
     pub fn resolve(args: &ComputeArgs, file: &ConfigFile) -> anyhow::Result<Self> {
-        let device = args
-            .device
-            .as_deref()
-            .or(file.device.as_deref())
-            .unwrap_or("auto");
-        let precision = args
-            .precision
-            .as_deref()
-            .or(file.precision.as_deref())
-            .unwrap_or("auto");
         let gpu_share = args.gpu_share.or(file.gpu_share).unwrap_or(1.0);
         anyhow::ensure!(
             (LEAST_GPU_SHARE..=1.0).contains(&gpu_share),
             "RK-0009: gpu-share is {gpu_share}, allowed is {LEAST_GPU_SHARE} to 1"
         );
-        let matrices = args
-            .gpu_matrices
-            .as_deref()
-            .or(file.gpu_matrices.as_deref());
-        let gpu_matrices = matrices.unwrap_or("auto").parse();
+        let gpu_matrices = or_auto(&args.gpu_matrices, &file.gpu_matrices).parse();
         let gpu_matrices =
             gpu_matrices.map_err(|error| anyhow::anyhow!("gpu-matrices: {error}"))?;
-        let device: NamedDevice<DeviceSelection> = device.parse()?;
+        let device: NamedDevice<DeviceSelection> = or_auto(&args.device, &file.device).parse()?;
         Ok(Self {
             devices: device.with_access(&file.remote_access())?,
-            precision: precision.parse()?,
+            precision: or_auto(&args.precision, &file.precision).parse()?,
             threads: number(args.threads.or(file.threads), "threads", MAX_THREADS)?,
             games: number(args.games.or(file.games), "games", MAX_GAMES)?,
             gpu_share,
@@ -233,6 +219,11 @@ impl Compute {
             pairs: true,
         })
     }
+}
+
+/// What a flag or a variable says, else the file, else `auto`.
+pub(crate) fn or_auto<'a>(flag: &'a Option<String>, file: &'a Option<String>) -> &'a str {
+    flag.as_deref().or(file.as_deref()).unwrap_or("auto")
 }
 
 /// A number of `what`, from 1 to `most`, if one is given.

@@ -16,7 +16,7 @@ use std::io::stdin;
 use rookery_backends::kernel_tuner;
 
 use crate::cli::UciArgs;
-use crate::config::{ConfigFile, resolve_data_dir};
+use crate::config::{ConfigFile, or_auto, resolve_data_dir};
 use crate::network_argument;
 
 pub mod command;
@@ -52,16 +52,12 @@ pub fn run(
     file: ConfigFile,
     runtime: tokio::runtime::Runtime,
 ) -> anyhow::Result<()> {
-    let text = |flag: Option<String>, file: &Option<String>| {
-        let given = flag.or_else(|| file.clone());
-        given.unwrap_or_else(|| "auto".to_owned())
-    };
     let mut options = Options::new(NetworkChoice {
         network: args
             .network
             .unwrap_or_else(|| network_argument::default_name(&args.server, &file)),
-        device: text(args.device, &file.device),
-        precision: precision(text(args.precision, &file.precision)),
+        device: or_auto(&args.device, &file.device).to_owned(),
+        precision: precision(or_auto(&args.precision, &file.precision)),
         threads: args.threads.unwrap_or_else(all_cores),
     });
     if let Ok(folders) = std::env::join_paths(&file.syzygy) {
@@ -84,12 +80,9 @@ pub fn run(
 }
 
 /// The numbers that a chess program's option may name: `run` may be told to measure anew, an engine measures anyway.
-fn precision(text: String) -> String {
-    if text == "measure" {
-        "auto".to_owned()
-    } else {
-        text
-    }
+fn precision(text: &str) -> String {
+    let named = if text == "measure" { "auto" } else { text };
+    named.to_owned()
 }
 
 /// Number of processor threads that this machine offers, within what the option allows.
