@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::Args;
+use rookery_cli::flags::named;
 use rookery_common::chess::GameHistory;
 use rookery_common::chess::moves::canonical_moves;
 use rookery_common::encoding::{InputEncoding, PolicyEncoding};
@@ -16,24 +17,16 @@ use crate::position_line::Notation;
 #[derive(Debug, Clone, Args)]
 pub struct EncodeArgs {
     /// The input encoding: lc0-112, az-119 or classic-19.
-    #[arg(long, default_value = "lc0-112", value_parser = parse_input, value_name = "NAME")]
+    #[arg(long, default_value = "lc0-112", value_name = "NAME")]
+    #[arg(value_parser = named(InputEncoding::ALL, InputEncoding::name))]
     pub input: InputEncoding,
     /// The policy encoding: lc0-1858, az-73 or flat-1968.
-    #[arg(long, default_value = "lc0-1858", value_parser = parse_policy, value_name = "NAME")]
+    #[arg(long, default_value = "lc0-1858", value_name = "NAME")]
+    #[arg(value_parser = named(PolicyEncoding::ALL, PolicyEncoding::name))]
     pub policy: PolicyEncoding,
     /// Write castling as king takes rook.
     #[arg(long)]
     pub chess960: bool,
-}
-
-fn parse_input(name: &str) -> Result<InputEncoding, String> {
-    let known = InputEncoding::ALL.map(InputEncoding::name).join(", ");
-    InputEncoding::from_name(name).ok_or_else(|| format!("known are {known}"))
-}
-
-fn parse_policy(name: &str) -> Result<PolicyEncoding, String> {
-    let known = PolicyEncoding::ALL.map(PolicyEncoding::name).join(", ");
-    PolicyEncoding::from_name(name).ok_or_else(|| format!("known are {known}"))
 }
 
 /// One position as networks of these encodings see it.

@@ -90,6 +90,20 @@ pub fn even(text: &str) -> Result<u32, String> {
     }
 }
 
+/// A reader of the names of an enum, which on others says what to write instead.
+pub fn named<T, const N: usize>(
+    all: [T; N],
+    name: fn(T) -> &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone
+where
+    T: Copy,
+{
+    move |text: &str| {
+        let known = all.into_iter().find(|one| name(*one) == text);
+        known.ok_or_else(|| format!("write one of {}", all.map(name).join(", ")))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,7 +14,7 @@ use super::flags::ServerArgs;
 use crate::exports;
 use crate::presets;
 use rookery_cli::Shutdown;
-use rookery_cli::flags::OutputArgs;
+use rookery_cli::flags::{OutputArgs, named};
 use rookery_cli::network_file::creator;
 
 /// Flags of `init`.
@@ -26,10 +26,10 @@ pub struct InitArgs {
     #[arg(value_name = "SHAPE")]
     pub shape: String,
     /// What the network sees. [default: lc0-112, or what the name says]
-    #[arg(long, value_parser = input)]
+    #[arg(long, value_parser = named(InputEncoding::ALL, InputEncoding::name))]
     pub input: Option<InputEncoding>,
     /// What its policy means. [default: lc0-1858, or what the name says]
-    #[arg(long, value_parser = policy)]
+    #[arg(long, value_parser = named(PolicyEncoding::ALL, PolicyEncoding::name))]
     pub policy: Option<PolicyEncoding>,
     /// How its policy is computed. [default: convolution, dense for flat-1968]
     #[arg(long, value_enum)]
@@ -44,7 +44,8 @@ pub struct InitArgs {
     /// Add heads that only training uses, so that the network learns more of each position:
     /// moves-left, short-value, opponent-reply, future-board, final-board, soft-policy, or several with commas between
     /// them.
-    #[arg(long, value_name = "HEADS", value_delimiter = ',', value_parser = auxiliary)]
+    #[arg(long, value_name = "HEADS", value_delimiter = ',')]
+    #[arg(value_parser = named(AuxiliaryHead::ALL, AuxiliaryHead::name))]
     pub auxiliary: Vec<AuxiliaryHead>,
     /// Squeeze-excitation with this ratio; 0 for none. [default: 8, or 4 up to 32 filters]
     #[arg(long, value_name = "RATIO")]
@@ -95,21 +96,6 @@ pub enum ActivationKind {
     Relu,
     /// x tanh(softplus(x)).
     Mish,
-}
-
-fn input(text: &str) -> Result<InputEncoding, String> {
-    let names = InputEncoding::ALL.map(InputEncoding::name).join(", ");
-    InputEncoding::from_name(text).ok_or_else(|| format!("write one of {names}"))
-}
-
-fn auxiliary(text: &str) -> Result<AuxiliaryHead, String> {
-    let names = AuxiliaryHead::ALL.map(AuxiliaryHead::name).join(", ");
-    AuxiliaryHead::from_name(text).ok_or_else(|| format!("write one of {names}"))
-}
-
-fn policy(text: &str) -> Result<PolicyEncoding, String> {
-    let names = PolicyEncoding::ALL.map(PolicyEncoding::name).join(", ");
-    PolicyEncoding::from_name(text).ok_or_else(|| format!("write one of {names}"))
 }
 
 impl InitArgs {
