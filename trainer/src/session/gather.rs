@@ -1,16 +1,18 @@
 //! Waiting for positions, and planning the next candidate once there are enough.
 
+use std::ops::ControlFlow;
+
 use anyhow::Context as _;
 
 use super::begin::fetch_run;
 use super::state::{Phase, StepBudget, Training};
-use super::{Flow, Session};
+use super::Session;
 use crate::metrics::{MetricKind, values};
 use rookery_common::text::quantity;
 
 impl Session {
     /// Follows the ledger until enough new positions have come.
-    pub(super) async fn gather(&mut self) -> anyhow::Result<Flow> {
+    pub(super) async fn gather(&mut self) -> anyhow::Result<ControlFlow<()>> {
         let params = fetch_run(&self.around.client).await?.params;
         self.clean_up(params.training.window.max)?;
         self.ingest.set_resign(params.selfplay.resign);
@@ -32,7 +34,7 @@ impl Session {
             };
             task.at(total, &detail);
             tokio::select! {
-                () = self.around.shutdown.requested() => return Ok(Flow::Stop),
+                () = self.around.shutdown.requested() => return Ok(ControlFlow::Break(())),
                 () = tokio::time::sleep(self.settings.poll_every) => {}
             }
         }
@@ -40,7 +42,7 @@ impl Session {
         self.follow_rollback().await?;
         self.grow()?;
         self.plan()?;
-        Ok(Flow::On)
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Positions that must have arrived before the next candidate is trained.

@@ -20,6 +20,7 @@ pub mod state;
 mod submit;
 mod train;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -125,13 +126,6 @@ pub struct Session {
     _lock: FileLock,
 }
 
-/// Whether to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
-    On,
-    Stop,
-}
-
 /// Trains candidates until the user stops or the settings' number of verdicts has come; the state
 /// is saved then.
 ///
@@ -171,7 +165,7 @@ impl Session {
                 Phase::Train(training) => self.train(&training)?,
                 Phase::Submit { hash } => {
                     self.submit(hash).await?;
-                    Flow::On
+                    ControlFlow::Continue(())
                 }
                 Phase::Await { hash } => {
                     verdicts += 1;
@@ -182,7 +176,7 @@ impl Session {
                 .settings
                 .candidates
                 .is_some_and(|most| verdicts >= most);
-            if flow == Flow::Stop || enough || self.around.shutdown.is_requested() {
+            if flow.is_break() || enough || self.around.shutdown.is_requested() {
                 return Ok(());
             }
         }

@@ -1,5 +1,7 @@
 //! Handing a candidate in, and waiting for its gate match.
 
+use std::ops::ControlFlow;
+
 use anyhow::Context as _;
 use rookery_common::ids::{ContentHash, MatchId};
 use rookery_common::network::{NetworkSpec, SpecError};
@@ -8,7 +10,7 @@ use rookery_model::Weights;
 
 use super::begin::fetch_best;
 use super::state::Phase;
-use super::{Flow, OnRejection, Session};
+use super::{OnRejection, Session};
 use crate::exports;
 use crate::learner::Learner;
 use crate::metrics::{MetricKind, values};
@@ -49,7 +51,10 @@ impl Session {
     }
 
     /// Waits until the gate has decided; games go on arriving meanwhile.
-    pub(super) async fn wait_for_verdict(&mut self, mut hash: ContentHash) -> anyhow::Result<Flow> {
+    pub(super) async fn wait_for_verdict(
+        &mut self,
+        mut hash: ContentHash,
+    ) -> anyhow::Result<ControlFlow<()>> {
         let mut task = self.around.screen.task("gate match", 0);
         let mut again = false;
         let info = loop {
@@ -73,13 +78,13 @@ impl Session {
             }
             self.take_in().await?;
             tokio::select! {
-                () = self.around.shutdown.requested() => return Ok(Flow::Stop),
+                () = self.around.shutdown.requested() => return Ok(ControlFlow::Break(())),
                 () = tokio::time::sleep(self.settings.poll_every) => {}
             }
         };
         drop(task);
         self.follow_verdict(&info).await?;
-        Ok(Flow::On)
+        Ok(ControlFlow::Continue(()))
     }
 
     async fn show_gate(&self, task: &mut rookery_cli::Task, gate: MatchId) -> anyhow::Result<()> {

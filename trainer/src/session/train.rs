@@ -1,5 +1,6 @@
 //! The steps of one candidate.
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use anyhow::Context as _;
@@ -7,7 +8,7 @@ use rookery_common::files::write_whole;
 use rookery_common::ids::ContentHash;
 
 use super::state::{Phase, Training};
-use super::{Flow, Session};
+use super::Session;
 use crate::buffer::Mixture;
 use crate::metrics::{MetricKind, values};
 use crate::pipeline::Sampler;
@@ -17,7 +18,7 @@ use crate::training_loop::{
 
 impl Session {
     /// Takes the steps that are left, saving now and then, and exports the candidate.
-    pub(super) fn train(&mut self, training: &Training) -> anyhow::Result<Flow> {
+    pub(super) fn train(&mut self, training: &Training) -> anyhow::Result<ControlFlow<()>> {
         self.take_steps(training).map_err(|error| {
             if is_divergence(&error) {
                 self.diverged(error)
@@ -27,7 +28,7 @@ impl Session {
         })
     }
 
-    fn take_steps(&mut self, training: &Training) -> anyhow::Result<Flow> {
+    fn take_steps(&mut self, training: &Training) -> anyhow::Result<ControlFlow<()>> {
         if training.done == 0 {
             let (held_out, plan) = (self.ingest.validation(), self.batches());
             survey(&mut self.learner.trainer, &held_out, &plan)?;
@@ -52,7 +53,7 @@ impl Session {
                     report.batch + 1,
                     training.steps
                 );
-                return Ok(Flow::Stop);
+                return Ok(ControlFlow::Break(()));
             }
             if saved.elapsed() >= self.settings.checkpoint_every {
                 self.save_after(&report)?;
@@ -61,7 +62,7 @@ impl Session {
         }
         drop(task);
         self.finish()?;
-        Ok(Flow::On)
+        Ok(ControlFlow::Continue(()))
     }
 
     /// What the candidate's batches are drawn from.

@@ -13,7 +13,7 @@ use rookery_cli::Shutdown;
 use rookery_cli::flags::{OutputArgs, share};
 use rookery_cli::network_file;
 use rookery_cli::pgn::total_bytes;
-use session::{Flow, WarmSession};
+use session::WarmSession;
 
 /// Flags of `warm-start`.
 #[derive(Debug, clap::Args)]
@@ -117,15 +117,13 @@ pub fn execute(args: &WarmStartArgs, screen: &Screen, shutdown: &Shutdown) -> an
     let mut session = WarmSession::begin(args, shutdown, parent, &weights, compute)?;
     let stream = session.stream(weights.spec())?;
     let mut task = screen.task("bytes of PGN", total);
-    let mut flow = Flow::On;
-    while flow == Flow::On
-        && let Some(read) = stream.next_block()?
-    {
-        flow = session.take(read, &stream, &mut task)?;
+    let mut is_over = false;
+    while !is_over && let Some(read) = stream.next_block()? {
+        is_over = session.take(read, &stream, &mut task)?;
     }
     drop(task);
     drop(stream);
-    session.finish(flow)
+    session.finish(is_over)
 }
 
 #[cfg(test)]

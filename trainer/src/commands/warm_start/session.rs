@@ -69,14 +69,6 @@ pub(super) struct WarmSession<'a> {
     seen: Option<(Counts, Arc<Block>)>,
 }
 
-/// Why the loop goes on or not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
-    On,
-    /// All steps are done, the time is over, or the user has stopped.
-    Stop,
-}
-
 impl<'a> WarmSession<'a> {
     /// Begins, or goes on where the checkpoints of the folder end.
     ///
@@ -160,7 +152,7 @@ impl<'a> WarmSession<'a> {
             .context("cannot start the thread that reads games")
     }
 
-    /// Trains on a block of the stream.
+    /// Trains on a block of the stream. Returns whether that was the last one.
     ///
     /// # Errors
     ///
@@ -170,11 +162,11 @@ impl<'a> WarmSession<'a> {
         read: Read,
         stream: &Stream,
         task: &mut Task,
-    ) -> anyhow::Result<Flow> {
+    ) -> anyhow::Result<bool> {
         self.seen = Some((read.counts.clone(), read.held_out));
         task.at(stream.bytes_read(), &self.note());
         if self.args.dry_run {
-            return Ok(self.flow());
+            return Ok(self.is_over());
         }
         let block = self.shuffled(read.block, read.begin);
         let numbers = self.state.batches..block.batches();
@@ -182,8 +174,8 @@ impl<'a> WarmSession<'a> {
             .context("cannot start the thread that makes batches")?;
         let mut feed = DevicePrefetch::new(batches);
         for _ in numbers {
-            if self.flow() == Flow::Stop {
-                return Ok(Flow::Stop);
+            if self.is_over() {
+                return Ok(true);
             }
             self.step(&mut feed)?;
             if self.meter.steps() == LOG_EVERY {
@@ -198,17 +190,13 @@ impl<'a> WarmSession<'a> {
         self.state.place = read.end;
         self.state.counts = read.counts;
         self.state.batches = 0;
-        Ok(self.flow())
+        Ok(self.is_over())
     }
 
-    fn flow(&self) -> Flow {
+    /// Whether all steps are done, the time is over, or the user has stopped.
+    fn is_over(&self) -> bool {
         let enough = self.args.steps.is_some_and(|most| self.state.step >= most);
-        let is_over = self.args.training.is_over(self.begun);
-        if enough || is_over || self.shutdown.is_requested() {
-            Flow::Stop
-        } else {
-            Flow::On
-        }
+        enough || self.args.training.is_over(self.begun) || self.shutdown.is_requested()
     }
 
     /// The batches of a block that begins at this place.
@@ -289,13 +277,13 @@ impl<'a> WarmSession<'a> {
         }
     }
 
-    /// Measures on the games held out, writes the network and says what was done. `flow` is [`Flow::On`] if all games were
+    /// Measures on the games held out, writes the network and says what was done. `is_over` is false if all games were
     /// read: a session that stops before its first step writes the network as it was.
     ///
     /// # Errors
     ///
     /// If there was nothing to train on, or a file cannot be written.
-    pub(super) fn finish(mut self, flow: Flow) -> anyhow::Result<()> {
+    pub(super) fn finish(mut self, is_over: bool) -> anyhow::Result<()> {
         let (counts, held_out) = self.seen.take().context("there are no games to read")?;
         let seconds = self.begun.elapsed().as_secs_f64();
         let fresh = counts.games_read().saturating_sub(self.games_before);
@@ -308,7 +296,7 @@ impl<'a> WarmSession<'a> {
         });
         if !self.args.dry_run {
             anyhow::ensure!(
-                self.state.step > 0 || flow == Flow::Stop,
+                self.state.step > 0 || is_over,
                 "RK-0709: nothing to train on: {} gave {}, and a batch has {}{}",
                 quantity(counts.games, "game"),
                 quantity(counts.positions, "position"),
