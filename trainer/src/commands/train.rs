@@ -177,13 +177,8 @@ fn steps(
         if meter.steps() == LOG_EVERY || taken == args.steps {
             task.at(taken, &meter.to_string());
             if let Some(log) = &mut log {
-                log.write(
-                    MetricKind::Train,
-                    &MetricPoint {
-                        step: taken,
-                        values: meter.training(),
-                    },
-                )?;
+                let (step, values) = (taken, meter.training());
+                log.write(MetricKind::Train, &MetricPoint { step, values })?;
             }
             meter = LossMeter::default();
         }

@@ -201,10 +201,8 @@ impl Session {
 
     /// Writes metrics to the log and hands them to the coordinator, whose pages draw them.
     fn record(&mut self, kind: MetricKind, values: Values) -> anyhow::Result<()> {
-        let point = MetricPoint {
-            step: self.state.step,
-            values,
-        };
+        let step = self.state.step;
+        let point = MetricPoint { step, values };
         self.log.write(kind, &point)?;
         self.sender.send(point);
         Ok(())
@@ -212,13 +210,8 @@ impl Session {
 
     /// Writes what happened to the log only: it is no curve over steps.
     fn note(&mut self, kind: MetricKind, values: Values) -> anyhow::Result<()> {
-        self.log.write(
-            kind,
-            &MetricPoint {
-                step: self.state.step,
-                values,
-            },
-        )
+        let step = self.state.step;
+        self.log.write(kind, &MetricPoint { step, values })
     }
 
     fn follow_params(&mut self, params: TrainingParams) -> anyhow::Result<()> {

@@ -253,17 +253,12 @@ impl<'a> WarmSession<'a> {
 
     fn log(&mut self) -> anyhow::Result<()> {
         let step = self.state.step;
-        let mut point = self.meter.training();
         let rate = self.state.params.learning_rate.at(step.saturating_sub(1));
-        point.extend(values([("learning_rate", rate)]));
+        let rate = values([("learning_rate", rate)]);
+        let mut values = self.meter.training();
+        values.extend(rate);
         if let Some(log) = &mut self.log {
-            log.write(
-                MetricKind::Train,
-                &MetricPoint {
-                    step,
-                    values: point,
-                },
-            )?;
+            log.write(MetricKind::Train, &MetricPoint { step, values })?;
         }
         Ok(())
     }
