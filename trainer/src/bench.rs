@@ -122,9 +122,9 @@ fn step(
 }
 
 fn together(trainer: &mut Trainer, batches: Prefetcher, time: Duration) -> anyhow::Result<f64> {
-    let mut feed = DevicePrefetch::new(batches);
+    let mut prefetch = DevicePrefetch::new(batches);
     speed(WARM_UP, time, || {
-        let stepped = feed.step(trainer, RATE)?;
+        let stepped = prefetch.step(trainer, RATE)?;
         Ok(stepped.map_or(0, |(_, positions)| positions))
     })
 }

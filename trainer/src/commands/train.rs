@@ -153,7 +153,7 @@ fn steps(
     ingest: &ChunkIngest,
     (screen, is_over): (&Screen, &dyn Fn() -> bool),
 ) -> anyhow::Result<u64> {
-    let course = StepPlan {
+    let step_plan = StepPlan {
         plan: BatchPlan::new(trainer.spec(), params),
         sampler: Sampler {
             seed: args.seed,
@@ -167,11 +167,11 @@ fn steps(
     let window = ingest.training().window(params.window.max);
     let none = (Window::new(Vec::new(), 0), 0.0);
     let mixture = Mixture::of_run(window, params.sources, none);
-    let mut lessons = course.begin(&mixture, 0..args.steps)?;
+    let mut training = step_plan.begin(&mixture, 0..args.steps)?;
     let mut log = args.log_file.as_deref().map(MetricLog::open).transpose()?;
     let mut task = screen.task("training", args.steps);
     let (mut meter, mut taken) = (LossMeter::default(), 0);
-    while let Some(report) = lessons.step(trainer)? {
+    while let Some(report) = training.step(trainer)? {
         taken = report.step;
         meter.add(&report.losses, report.positions);
         if meter.steps() == LOG_EVERY || taken == args.steps {

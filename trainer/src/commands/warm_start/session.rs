@@ -172,12 +172,12 @@ impl<'a> WarmSession<'a> {
         let numbers = self.state.batches..block.batches();
         let batches = Prefetcher::start(block, numbers.clone(), BATCH_THREADS)
             .context("cannot start the thread that makes batches")?;
-        let mut feed = DevicePrefetch::new(batches);
+        let mut prefetch = DevicePrefetch::new(batches);
         for _ in numbers {
             if self.is_over() {
                 return Ok(true);
             }
-            self.step(&mut feed)?;
+            self.step(&mut prefetch)?;
             if self.meter.steps() == LOG_EVERY {
                 self.log()?;
                 task.at(stream.bytes_read(), &self.note());
@@ -214,9 +214,9 @@ impl<'a> WarmSession<'a> {
         Shuffled::new(block, plan.seed ^ begin.games, size, mirroring)
     }
 
-    fn step(&mut self, feed: &mut DevicePrefetch) -> anyhow::Result<()> {
+    fn step(&mut self, prefetch: &mut DevicePrefetch) -> anyhow::Result<()> {
         let rate = self.state.params.learning_rate.at(self.state.step);
-        let stepped = feed
+        let stepped = prefetch
             .step(&mut self.learner.trainer, rate)
             .with_context(|| {
                 format!(

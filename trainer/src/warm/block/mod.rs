@@ -31,13 +31,13 @@ struct Label {
     plies_left: Option<u16>,
 }
 
-/// What a ply of a game teaches.
-struct Lesson {
+/// The training targets of a ply.
+struct PlyTargets {
     played: shakmaty::Move,
     share: f32,
     value: Wdl,
     plies_left: Option<u16>,
-    /// The answer, and its share of the opponent's policy target; none at the end.
+    /// The reply, and its share of the opponent's policy target; none at the end.
     reply: Option<(shakmaty::Move, f32)>,
     /// What stands on the board later, for a network that learns it; none of a game that was left where it stands.
     boards: Option<BoardsAhead>,
@@ -110,7 +110,7 @@ impl Block {
             {
                 let left = (game.moves.len() - ply).min(usize::from(u16::MAX)) as u16;
                 let [share, opponent] = [mover, !mover].map(|color| shares[color.fold_wb(0, 1)]);
-                let lesson = Lesson {
+                let targets = PlyTargets {
                     played: *m,
                     share,
                     value,
@@ -118,7 +118,7 @@ impl Block {
                     reply: game.moves.get(ply + 1).map(|reply| (*reply, opponent)),
                     boards: boards.as_deref().map(|boards| ahead(boards, ply, mover)),
                 };
-                self.push(&history, &lesson);
+                self.push(&history, &targets);
             }
             // The rules may have ended a game that its players went on with.
             history.push(*m);
@@ -135,24 +135,24 @@ impl Block {
         }
     }
 
-    fn push(&mut self, history: &GameHistory, lesson: &Lesson) {
+    fn push(&mut self, history: &GameHistory, targets: &PlyTargets) {
         let legal = canonical_moves(history.position());
-        let Some(place) = legal.iter().position(|m| *m == lesson.played) else {
+        let Some(place) = legal.iter().position(|m| *m == targets.played) else {
             return;
         };
         self.positions.push(history, &legal);
         self.labels.push(Label {
             played: place as u16,
-            share: lesson.share,
-            value: lesson.value,
+            share: targets.share,
+            value: targets.value,
             mirrors: can_mirror(history),
-            plies_left: lesson.plies_left,
+            plies_left: targets.plies_left,
         });
         if let Some(replies) = &mut self.replies {
-            push_reply(replies, history, lesson, self.positions.policy());
+            push_reply(replies, history, targets, self.positions.policy());
         }
         if let Some(boards) = &mut self.boards {
-            boards.push(lesson.boards);
+            boards.push(targets.boards);
         }
     }
 
@@ -248,17 +248,17 @@ fn ahead(boards: &[Board], ply: usize, mover: Color) -> BoardsAhead {
     }
 }
 
-/// Adds what the answer to a lesson's move teaches; nothing where there was none.
+/// Adds the targets of the reply to the played move; nothing where there was none.
 fn push_reply(
     replies: &mut OpponentReplyTargets,
     history: &GameHistory,
-    lesson: &Lesson,
+    targets: &PlyTargets,
     policy: PolicyEncoding,
 ) {
     let (mut moves, mut shares) = (Vec::new(), Vec::new());
-    if let Some((reply, share)) = lesson.reply {
+    if let Some((reply, share)) = targets.reply {
         let mut after = history.clone();
-        after.push(lesson.played);
+        after.push(targets.played);
         let legal = canonical_moves(after.position());
         if let Some(place) = legal.iter().position(|m| *m == reply) {
             let packed = legal.iter().map(|m| PackedMove::pack(*m));
