@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-/// The wishes of the GUI about one `go`.
+/// The requests of the GUI about one `go`.
 #[derive(Debug, Default)]
 pub(super) struct Control {
-    wishes: Mutex<Wishes>,
+    requests: Mutex<Requests>,
     changed: Condvar,
 }
 
 /// What was asked for so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Wishes {
+pub(super) struct Requests {
     /// End now.
     pub(super) stop: bool,
     /// When the opponent played the expected move: the clock runs since then.
@@ -23,27 +23,27 @@ pub(super) struct Wishes {
 impl Control {
     /// Asks for the end.
     pub(super) fn stop(&self) {
-        self.wishes.lock().stop = true;
+        self.requests.lock().stop = true;
         self.changed.notify_all();
     }
 
     /// Says that the clock runs from now.
     pub(super) fn ponder_hit(&self, now: Instant) {
-        self.wishes.lock().ponder_hit.get_or_insert(now);
+        self.requests.lock().ponder_hit.get_or_insert(now);
         self.changed.notify_all();
     }
 
     /// What was asked for so far.
-    pub(super) fn wishes(&self) -> Wishes {
-        *self.wishes.lock()
+    pub(super) fn requests(&self) -> Requests {
+        *self.requests.lock()
     }
 
     /// Waits until something is asked for that was not in `before`, or for `time`.
-    pub(super) fn wait(&self, before: Wishes, time: Duration) {
-        let mut wishes = self.wishes.lock();
+    pub(super) fn wait(&self, before: Requests, time: Duration) {
+        let mut requests = self.requests.lock();
         let same =
-            |now: &mut Wishes| now.stop == before.stop && now.ponder_hit == before.ponder_hit;
+            |now: &mut Requests| now.stop == before.stop && now.ponder_hit == before.ponder_hit;
         // Woken or not, the caller looks again.
-        self.changed.wait_while_for(&mut wishes, same, time);
+        self.changed.wait_while_for(&mut requests, same, time);
     }
 }

@@ -55,7 +55,7 @@ pub(super) fn count(order: &GoOrder, plies: u32, output: &Output) -> Result<u64,
 /// The number of lines of this length; none if the GUI stops the count.
 fn lines_from(position: &Chess, plies: u32, control: &Control) -> Option<u64> {
     if plies <= AT_ONCE {
-        let stop = control.wishes().stop;
+        let stop = control.requests().stop;
         return (!stop).then(|| shakmaty::perft(position, plies));
     }
     let mut sum = 0;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rookery_engine::search::{GatherBudget, Gathered, Searcher};
 use rookery_engine::{Evaluations, Evaluator, EvaluatorError};
 
-use super::control::Wishes;
+use super::control::Requests;
 use super::limits::{Limits, Progress, Verdict};
 use super::pace::Pace;
 use super::player::GoOrder;
@@ -44,21 +44,21 @@ impl Search<'_> {
     pub(super) fn run(&mut self) -> Result<(), EvaluatorError> {
         let mut answer = Evaluations::default();
         loop {
-            let wishes = self.order.control.wishes();
+            let requests = self.order.control.requests();
             let evaluated = self.searcher.stats().visits > 0;
-            if evaluated && wishes.stop {
+            if evaluated && requests.stop {
                 break;
             }
-            let can_go_on = self.can_go_on(wishes);
+            let can_go_on = self.can_go_on(requests);
             if evaluated && !can_go_on {
-                if self.may_answer(wishes) {
+                if self.may_answer(requests) {
                     break;
                 }
                 self.reporter.report(self.searcher, &self.order.game);
-                self.order.control.wait(wishes, WAIT);
+                self.order.control.wait(requests, WAIT);
                 continue;
             }
-            self.advance(wishes, &mut answer)?;
+            self.advance(requests, &mut answer)?;
             self.reporter.report_news(self.searcher, &self.order.game);
         }
         self.reporter.report(self.searcher, &self.order.game);
@@ -66,22 +66,26 @@ impl Search<'_> {
     }
 
     /// Whether there is something left to search, and reason to.
-    fn can_go_on(&self, wishes: Wishes) -> bool {
+    fn can_go_on(&self, requests: Requests) -> bool {
         !self.searcher.is_over()
             && !self.searcher.is_exhausted()
             && !self.searcher.is_full(1)
-            && self.limits.verdict(&self.progress(wishes)) == Verdict::Continue
+            && self.limits.verdict(&self.progress(requests)) == Verdict::Continue
     }
 
     /// Whether the GUI accepts an answer now.
-    fn may_answer(&self, wishes: Wishes) -> bool {
-        let pondering = self.order.go.ponder && wishes.ponder_hit.is_none();
+    fn may_answer(&self, requests: Requests) -> bool {
+        let pondering = self.order.go.ponder && requests.ponder_hit.is_none();
         !pondering && !self.limits.is_endless()
     }
 
     /// One batch.
-    fn advance(&mut self, wishes: Wishes, answer: &mut Evaluations) -> Result<(), EvaluatorError> {
-        let room = self.room(wishes);
+    fn advance(
+        &mut self,
+        requests: Requests,
+        answer: &mut Evaluations,
+    ) -> Result<(), EvaluatorError> {
+        let room = self.room(requests);
         self.searcher.gather(room, self.gathered);
         let leaves = self.gathered.batch().len();
         if leaves == 0 {
@@ -97,8 +101,8 @@ impl Search<'_> {
     }
 
     /// How much the next batch may hold.
-    fn room(&self, wishes: Wishes) -> GatherBudget {
-        let left = self.limits.time_left(self.clock(wishes));
+    fn room(&self, requests: Requests) -> GatherBudget {
+        let left = self.limits.time_left(self.clock(requests));
         let time = left.map_or(LONGEST_BATCH, |left| {
             (left / SHARE_OF_TIME).min(LONGEST_BATCH)
         });
@@ -114,20 +118,20 @@ impl Search<'_> {
     }
 
     /// How long the clock has been running; not at all while the GUI ponders.
-    fn clock(&self, wishes: Wishes) -> Option<Duration> {
+    fn clock(&self, requests: Requests) -> Option<Duration> {
         let since = if self.order.go.ponder {
-            wishes.ponder_hit
+            requests.ponder_hit
         } else {
             Some(self.order.received)
         };
         since.map(|since| since.elapsed())
     }
 
-    fn progress(&self, wishes: Wishes) -> Progress {
+    fn progress(&self, requests: Requests) -> Progress {
         let stats = self.searcher.stats();
         let seconds = self.order.received.elapsed().as_secs_f64();
         Progress {
-            clock: self.clock(wishes),
+            clock: self.clock(requests),
             speed: stats.new_visits as f64 / seconds.max(1e-6),
             next_batch: self.pace.time_of(1),
             stats,

@@ -338,12 +338,12 @@ impl Ready {
 /// Where the GUI wants no answer before it asks for one, waits for that.
 fn wait_if_endless(order: &GoOrder, limits: &Limits) {
     loop {
-        let wishes = order.control.wishes();
-        let pondering = order.go.ponder && wishes.ponder_hit.is_none();
-        if wishes.stop || !(pondering || limits.is_endless()) {
+        let requests = order.control.requests();
+        let pondering = order.go.ponder && requests.ponder_hit.is_none();
+        if requests.stop || !(pondering || limits.is_endless()) {
             return;
         }
-        order.control.wait(wishes, Duration::from_secs(1));
+        order.control.wait(requests, Duration::from_secs(1));
     }
 }
 
