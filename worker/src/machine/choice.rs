@@ -21,7 +21,7 @@ const TIMED_NETWORK: (u32, u32) = (2, 64);
 
 /// How the user wants to compute.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wishes {
+pub(super) struct Preferences {
     pub(super) precision: PrecisionChoice,
     /// Share of the time for which GPUs compute at most.
     pub(super) gpu_share: f64,
@@ -82,11 +82,11 @@ type GpuBeside = (Arc<dyn Backend>, Beside);
 pub(super) fn beside_gpu(
     candidates: &[Arc<dyn Backend>],
     chosen: &Arc<dyn Backend>,
-    wishes: Wishes,
+    preferences: Preferences,
     tuning: &mut Tuning,
     cores: usize,
 ) -> Option<GpuBeside> {
-    let measured = measured_pair(candidates, chosen, wishes, tuning, cores);
+    let measured = measured_pair(candidates, chosen, preferences, tuning, cores);
     measured.unwrap_or_else(|error| {
         let device = &chosen.info().device;
         tracing::warn!(
@@ -101,7 +101,7 @@ pub(super) fn beside_gpu(
 fn measured_pair(
     candidates: &[Arc<dyn Backend>],
     chosen: &Arc<dyn Backend>,
-    wishes: Wishes,
+    preferences: Preferences,
     tuning: &mut Tuning,
     cores: usize,
 ) -> Result<Option<GpuBeside>, BackendError> {
@@ -117,7 +117,7 @@ fn measured_pair(
         return Ok(None);
     }
     let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
-    let key = timing_key(candidates, &spec, wishes.gpu_share);
+    let key = timing_key(candidates, &spec, preferences.gpu_share);
     let known = tuning.pair(&key).and_then(|pair| {
         let same = |one: &&Arc<dyn Backend>| {
             let info = one.info();
@@ -127,7 +127,8 @@ fn measured_pair(
         let fits = !is_gpu_faster || Arc::ptr_eq(gpu, chosen);
         fits.then(|| (Arc::clone(gpu), pair.beside))
     });
-    if let Some((gpu, beside)) = known.filter(|_| wishes.precision != PrecisionChoice::Measure) {
+    let may_reuse = preferences.precision != PrecisionChoice::Measure;
+    if let Some((gpu, beside)) = known.filter(|_| may_reuse) {
         return Ok(beside.map(|beside| (gpu, beside)));
     }
     tracing::info!(
@@ -140,7 +141,8 @@ fn measured_pair(
         fastest(gpus, &weights)?
     };
     let alone = if is_gpu_faster { &gpu } else { processor };
-    let beside = beside::measure([&gpu, processor], alone, wishes.gpu_share, cores, &weights)?;
+    let gpu_share = preferences.gpu_share;
+    let beside = beside::measure([&gpu, processor], alone, gpu_share, cores, &weights)?;
     tuning.note_pair(MeasuredPair {
         key,
         gpu: gpu.info().device.clone(),
@@ -153,7 +155,7 @@ fn measured_pair(
 /// The backend by which all networks are computed. Where there are several, the fastest is measured, and remembered.
 pub(super) fn choose(
     backends: Vec<Arc<dyn Backend>>,
-    wishes: Wishes,
+    preferences: Preferences,
     tuning: &mut Tuning,
     unfinished: Option<NumericClass>,
 ) -> Result<Arc<dyn Backend>, BackendError> {
@@ -161,8 +163,8 @@ pub(super) fn choose(
         return Ok(Arc::clone(only));
     }
     let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
-    let key = timing_key(&backends, &spec, wishes.gpu_share);
-    if wishes.precision != PrecisionChoice::Measure {
+    let key = timing_key(&backends, &spec, preferences.gpu_share);
+    if preferences.precision != PrecisionChoice::Measure {
         let find = |is: &dyn Fn(&BackendInfo) -> bool| backends.iter().find(|one| is(one.info()));
         let begun = find(&|info| Some(info.class) == unfinished);
         let known = tuning.choice(&key);
@@ -185,7 +187,7 @@ pub(super) fn choose(
         "measuring what computes fastest: {}; this takes some seconds at the first start",
         names.join(", ")
     );
-    let compared = compare(backends, &Weights::random(spec, 0)?, wishes.gpu_share)?;
+    let compared = compare(backends, &Weights::random(spec, 0)?, preferences.gpu_share)?;
     let info = compared.fastest.info();
     for (failed, error) in &compared.failures {
         tracing::warn!(
@@ -236,8 +238,8 @@ pub(super) mod tests {
 
     use super::*;
 
-    fn wishes(precision: PrecisionChoice) -> Wishes {
-        Wishes {
+    fn preferences(precision: PrecisionChoice) -> Preferences {
+        Preferences {
             precision,
             gpu_share: 1.0,
         }
@@ -271,7 +273,7 @@ pub(super) mod tests {
             ]
         };
         let choose = |choice, tuning: &mut Tuning, unfinished| {
-            let chosen = super::choose(all(), wishes(choice), tuning, unfinished);
+            let chosen = super::choose(all(), preferences(choice), tuning, unfinished);
             chosen.map(|backend| backend.info().class)
         };
         let auto = PrecisionChoice::Auto;
@@ -314,7 +316,7 @@ pub(super) mod tests {
         let spec = NetworkSpec::resnet(TIMED_NETWORK.0, TIMED_NETWORK.1);
         let mut tuning = Tuning::default();
         let find = |chosen: usize, choice, tuning: &mut Tuning| {
-            let found = measured_pair(&all, &all[chosen], wishes(choice), tuning, 8);
+            let found = measured_pair(&all, &all[chosen], preferences(choice), tuning, 8);
             found.map(|found| found.map(|(gpu, beside)| (gpu.info().class, beside)))
         };
         let auto = PrecisionChoice::Auto;
@@ -337,7 +339,7 @@ pub(super) mod tests {
             find(2, PrecisionChoice::Measure, &mut tuning).expect_err("measured again");
         }
         // Without a GPU there is nothing to measure.
-        let alone = measured_pair(&all[..1], &all[0], wishes(auto), &mut tuning, 8);
+        let alone = measured_pair(&all[..1], &all[0], preferences(auto), &mut tuning, 8);
         assert!(alone.unwrap().is_none());
     }
 
@@ -347,7 +349,7 @@ pub(super) mod tests {
             Arc::new(Named(BackendInfo::new("gpu:0", Precision::F32).unwrap()));
         let processor: Arc<dyn Backend> = Arc::new(CpuBackend::new(Precision::F32).unwrap());
         let all = vec![processor, gpu];
-        let (auto, mut tuning) = (wishes(PrecisionChoice::Auto), Tuning::default());
+        let (auto, mut tuning) = (preferences(PrecisionChoice::Auto), Tuning::default());
         let chosen = choose(all.clone(), auto, &mut tuning, None).unwrap();
         assert!(chosen.info().is_cpu());
         for chosen in &all {
@@ -364,7 +366,8 @@ pub(super) mod tests {
                 .unwrap();
         let several = backends.len() > 1;
         let mut tuning = Tuning::default();
-        let measured = choose(backends, wishes(PrecisionChoice::Auto), &mut tuning, None).unwrap();
+        let auto = preferences(PrecisionChoice::Auto);
+        let measured = choose(backends, auto, &mut tuning, None).unwrap();
         assert_ne!(measured.info().precision, Precision::Auto);
         assert_eq!(tuning != Tuning::default(), several);
     }

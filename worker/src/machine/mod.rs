@@ -12,7 +12,7 @@ use rookery_backends::{DeviceSelection, NamedDevice};
 use rookery_common::protocol::jobs::Backend as NumericClass;
 use rookery_engine::{BackendInfo, DeviceChoice, Precision};
 
-use choice::{Wishes, beside_gpu, candidates, choose, in_order, is_exact_processor};
+use choice::{Preferences, beside_gpu, candidates, choose, in_order, is_exact_processor};
 use memory::free_memory;
 
 use crate::beside::Beside;
@@ -67,44 +67,9 @@ impl Machine {
         tuning: &mut Tuning,
         unfinished: Option<NumericClass>,
     ) -> anyhow::Result<Self> {
-        let asked = match compute.precision {
-            PrecisionChoice::Only(precision) => precision,
-            PrecisionChoice::Auto | PrecisionChoice::Measure => Precision::Auto,
-        };
-        let kernels = kernels.with_matrices(compute.gpu_matrices);
-        let mut lanes = compute.devices.open_all(asked, &kernels)?;
-        let candidates = candidates(&lanes)?;
-        let wishes = Wishes {
-            precision: compute.precision,
-            gpu_share: compute.gpu_share,
-        };
-        let mut first = choose(candidates.clone(), wishes, tuning, unfinished)?;
-        let is_free = matches!(
-            compute.devices,
-            NamedDevice::Local(DeviceSelection::One(DeviceChoice::Auto))
-        );
-        let mut pair = None;
-        // An unfinished job of the processor keeps its numbers.
-        let is_kept = first.info().is_cpu() && unfinished == Some(first.info().class);
-        if is_free && compute.pairs && compute.threads.is_none() && !is_kept {
-            let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-            pair = beside_gpu(&candidates, &first, wishes, tuning, cores);
-        }
-        if let Some((gpu, _)) = &pair {
-            first = Arc::clone(gpu);
-        }
-        let beside = pair.map(|(_, beside)| beside);
-        let mut count = lanes.len();
-        let info = first.info().clone();
-        let mut backends = in_order(&mut lanes, &first)?;
-        if beside.is_some() {
-            let processor = backends.iter().position(is_exact_processor);
-            let processor = backends.remove(processor.unwrap_or(backends.len() - 1));
-            backends.insert(count, processor);
-            count += 1;
-        }
-        let devices = Arc::new(DevicePool::new(backends, count, compute.gpu_share));
-        let gpus = count - usize::from(beside.is_some());
+        let (devices, beside) = open_devices(compute, kernels, tuning, unfinished)?;
+        let info = devices.info(0);
+        let gpus = devices.lanes() - usize::from(beside.is_some());
         let least = NonZeroUsize::new(gpus).unwrap_or(NonZeroUsize::MIN);
         let threads = compute.threads.or_else(|| default_threads(&info, gpus));
         let threads = threads.unwrap_or(least).max(least);
@@ -117,7 +82,7 @@ impl Machine {
         };
         let games = NonZeroUsize::new(games).unwrap_or(NonZeroUsize::MIN);
         Ok(Self {
-            devices,
+            devices: Arc::new(devices),
             threads,
             games,
             beside,
@@ -195,6 +160,51 @@ pub struct Place {
 /// The most memory that a game takes, in bytes, for searches with this number of trees and of visits.
 pub const fn game_bytes(trees: usize, visits: u32) -> u64 {
     BYTES_PER_GAME + trees as u64 * visits as u64 * BYTES_PER_VISIT
+}
+
+/// Opens the devices, chooses what they compute in, and whether the processor plays beside a GPU.
+fn open_devices(
+    compute: &Compute,
+    kernels: &KernelTuner,
+    tuning: &mut Tuning,
+    unfinished: Option<NumericClass>,
+) -> anyhow::Result<(DevicePool, Option<Beside>)> {
+    let asked = match compute.precision {
+        PrecisionChoice::Only(precision) => precision,
+        PrecisionChoice::Auto | PrecisionChoice::Measure => Precision::Auto,
+    };
+    let kernels = kernels.with_matrices(compute.gpu_matrices);
+    let mut lanes = compute.devices.open_all(asked, &kernels)?;
+    let candidates = candidates(&lanes)?;
+    let preferences = Preferences {
+        precision: compute.precision,
+        gpu_share: compute.gpu_share,
+    };
+    let mut first = choose(candidates.clone(), preferences, tuning, unfinished)?;
+    let is_free = matches!(
+        compute.devices,
+        NamedDevice::Local(DeviceSelection::One(DeviceChoice::Auto))
+    );
+    let mut pair = None;
+    // An unfinished job of the processor keeps its numbers.
+    let is_kept = first.info().is_cpu() && unfinished == Some(first.info().class);
+    if is_free && compute.pairs && compute.threads.is_none() && !is_kept {
+        let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+        pair = beside_gpu(&candidates, &first, preferences, tuning, cores);
+    }
+    if let Some((gpu, _)) = &pair {
+        first = Arc::clone(gpu);
+    }
+    let beside = pair.map(|(_, beside)| beside);
+    let mut count = lanes.len();
+    let mut backends = in_order(&mut lanes, &first)?;
+    if beside.is_some() {
+        let processor = backends.iter().position(is_exact_processor);
+        let processor = backends.remove(processor.unwrap_or(backends.len() - 1));
+        backends.insert(count, processor);
+        count += 1;
+    }
+    Ok((DevicePool::new(backends, count, compute.gpu_share), beside))
 }
 
 fn default_threads(info: &BackendInfo, devices: usize) -> Option<NonZeroUsize> {
