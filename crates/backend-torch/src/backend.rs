@@ -14,7 +14,7 @@ use rookery_model::Weights;
 use crate::device::{ComputeDevice, use_threads};
 use crate::error::TorchError;
 use crate::infer::{InferenceNetwork, NetworkEvaluator};
-use crate::precision::{candidates, of, wider};
+use crate::precision::{candidates, from_kind, wider};
 
 /// A device with libtorch.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl TorchBackend {
     ///
     /// [`BackendError`] for a precision in which the device does not compute.
     pub fn new(device: ComputeDevice, precision: Precision) -> Result<Self, BackendError> {
-        let first = of(candidates(precision, device)?[0]);
+        let first = from_kind(candidates(precision, device)?[0]);
         let may_be_wider = precision == Precision::Auto && !wider(precision, device).is_empty();
         Ok(Self {
             device,
@@ -69,7 +69,7 @@ impl LoadedNetwork for InferenceNetwork {
     }
 
     fn evaluator(self: Arc<Self>) -> Box<dyn Evaluator + Send> {
-        Box::new(OneThread(NetworkEvaluator::of(self)))
+        Box::new(OneThread(NetworkEvaluator::from_network(self)))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::device::ComputeDevice;
 use crate::error::{Result, TorchError};
 
 /// The precision of numbers of this kind.
-pub const fn of(kind: Kind) -> Precision {
+pub const fn from_kind(kind: Kind) -> Precision {
     match kind {
         Kind::BFloat16 => Precision::Bf16,
         Kind::Half => Precision::F16,

@@ -26,7 +26,7 @@ pub struct Branch {
 
 impl Branch {
     /// The `shown` most visited nodes of a tree that is not empty, the root always among them.
-    pub(crate) fn of(tree: &Tree, shown: usize) -> Self {
+    pub(crate) fn new(tree: &Tree, shown: usize) -> Self {
         let chosen = most_visited(tree, shown);
         let root = tree.root();
         let mut branch = Self {

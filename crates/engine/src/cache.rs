@@ -24,7 +24,7 @@ pub struct CacheKey {
 
 impl CacheKey {
     /// The key of the position at `index` of a batch.
-    pub fn of(batch: &Batch, index: usize) -> Self {
+    pub fn new(batch: &Batch, index: usize) -> Self {
         Self::of_planes(batch, index, batch.binary_of(index))
     }
 
@@ -329,7 +329,7 @@ mod tests {
             assert_ne!(newest[0], newest[3], "{input:?}");
             assert_ne!(newest[0], newest[4], "{input:?}"); // rule50, and a repetition
             let exact: Vec<_> = (0..lines.len())
-                .map(|index| CacheKey::of(&batch, index))
+                .map(|index| CacheKey::new(&batch, index))
                 .collect();
             assert_eq!(keys(7), exact, "{input:?}");
             let history = input != InputEncoding::Classic19;
@@ -348,7 +348,7 @@ mod tests {
         batch.push(&game, &moves[1..]);
         game.push(moves[0]);
         batch.push(&game, &game.position().legal_moves());
-        let keys: Vec<_> = (0..4).map(|index| CacheKey::of(&batch, index)).collect();
+        let keys: Vec<_> = (0..4).map(|index| CacheKey::new(&batch, index)).collect();
         assert_eq!(keys[0], keys[1]);
         assert_ne!(keys[0], keys[2]);
         assert_ne!(keys[0], keys[3]);

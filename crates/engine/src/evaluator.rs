@@ -63,7 +63,7 @@ impl Wdl {
 
     /// The expectation with this `q`, win minus loss, and this probability of a draw, which are together at
     /// most 1.
-    pub fn of(q: f32, draw: f32) -> Self {
+    pub fn from_q_and_draw(q: f32, draw: f32) -> Self {
         let win = (1.0 - draw + q) / 2.0;
         Self {
             win,

@@ -59,7 +59,7 @@ impl Weights {
         let Tower::Residual(tower) = Layers::new(grown.spec())?.tower;
         for layout in tensors(grown.spec()) {
             if let Ok(old) = self.get(&layout.name) {
-                let outputs = Outputs::of(&layout, &tower);
+                let outputs = Outputs::new(&layout, &tower);
                 let new = grown.get_mut(&layout.name)?;
                 fill(new, &layout.shape, &old.values, &old.shape, outputs);
             }
@@ -91,7 +91,7 @@ enum Outputs {
 }
 
 impl Outputs {
-    fn of(layout: &TensorLayout, tower: &ResidualTower) -> Self {
+    fn new(layout: &TensorLayout, tower: &ResidualTower) -> Self {
         let excites = tower.blocks.iter().flat_map(|block| &block.excitation);
         let layer = layout.name.rsplit_once('.').map(|(layer, _)| layer);
         let mut excites = excites.map(|excitation| excitation.excite.name.as_str());

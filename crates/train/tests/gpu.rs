@@ -86,7 +86,7 @@ fn threads_share_a_gpu() {
     let weights = Weights::random(spec, 3).unwrap();
     let network = InferenceNetwork::new(&weights, device, Precision::Auto).unwrap();
     let network = Arc::new(network);
-    let evaluator = || NetworkEvaluator::of(Arc::clone(&network));
+    let evaluator = || NetworkEvaluator::from_network(Arc::clone(&network));
     let mut alone = evaluator();
     let expected = batches.each_ref().map(|batch| evaluate(&mut alone, batch));
     let work = |mut evaluator: NetworkEvaluator| {

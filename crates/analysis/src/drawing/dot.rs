@@ -11,7 +11,7 @@ use super::svg::{signed, thousands};
 
 /// Writes a tree whose root is `position` as a directed graph, with the same numbers as the SVG.
 pub fn write(tree: &Branch, position: &Chess, caption: &Caption) -> String {
-    let layout = Layout::of(tree, position);
+    let layout = Layout::new(tree, position);
     let title = escape(&format!("{}\n{}", caption.network, caption.fen));
     let mut dot = format!(
         "digraph search {{\n  rankdir=LR; ranksep=0.6; nodesep=0.12; labelloc=t; \

@@ -36,7 +36,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Places a tree whose root is `position`.
-    pub(super) fn of(tree: &Branch, position: &Chess) -> Self {
+    pub(super) fn new(tree: &Branch, position: &Chess) -> Self {
         let mut layout = Self {
             nodes: Vec::new(),
             columns: 0,
@@ -134,7 +134,7 @@ pub(super) mod tests {
     #[test]
     fn nodes_of_a_column_never_meet() {
         let (tree, position) = tree();
-        let layout = Layout::of(&tree, &position);
+        let layout = Layout::new(&tree, &position);
         assert_eq!(layout.nodes.len(), 30);
         for column in 0..layout.columns {
             let mut rows: Vec<f32> = layout
@@ -158,7 +158,7 @@ pub(super) mod tests {
     #[test]
     fn moves_are_numbered_and_the_main_line_is_marked() {
         let (tree, position) = tree();
-        let layout = Layout::of(&tree, &position);
+        let layout = Layout::new(&tree, &position);
         let main: Vec<&Placed> = layout.nodes.iter().filter(|node| node.is_main).collect();
         assert!(main[1].label.starts_with("1. ") && main[2].label.starts_with("1… "));
         assert!(

@@ -30,7 +30,7 @@ text{font-family:'Inter','Segoe UI','Helvetica Neue',Arial,sans-serif}\
 /// Draws a tree whose root is `position`, from left to right: for each move its visits N, its value
 /// Q for the side that made it, and its prior P.
 pub fn write(tree: &Branch, position: &Chess, caption: &Caption) -> String {
-    let layout = Layout::of(tree, position);
+    let layout = Layout::new(tree, position);
     let width = (layout.columns as f32 * COLUMN + 2.0 * MARGIN).max(LEAST_WIDTH);
     let height = HEADER + layout.rows as f32 * ROW + MARGIN;
     let mut svg = format!(

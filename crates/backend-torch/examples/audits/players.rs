@@ -87,7 +87,7 @@ pub(crate) fn open(
     let (_, weights) = Weights::read(path)?;
     let device = rookery_backend_torch::ComputeDevice::open(DeviceChoice::Cpu)?;
     let network = InferenceNetwork::with_convolutions(&weights, device, precision, convolutions)?;
-    Ok(NetworkEvaluator::of(Arc::new(network)))
+    Ok(NetworkEvaluator::from_network(Arc::new(network)))
 }
 
 /// Plays games, `at_once` of them in one batch.

@@ -81,7 +81,7 @@ impl InferenceNetwork {
 
     /// In what numbers it computes at present.
     pub fn precision(&self) -> Precision {
-        precision::of(self.present().kind)
+        precision::from_kind(self.present().kind)
     }
 
     /// In the fastest of the first kinds, or, where the network is too large for them, of the second, wider ones.
@@ -147,6 +147,6 @@ impl InferenceNetwork {
 fn warn(device: ComputeDevice, what: &str, kind: Kind) {
     tracing::warn!(
         "RK-0319: a network overflows in 16 bits on {device}: {what} not finite; it is computed in {} from now on",
-        precision::of(kind)
+        precision::from_kind(kind)
     );
 }

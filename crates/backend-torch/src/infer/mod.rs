@@ -30,7 +30,7 @@ pub use crate::folded::Convolutions;
 pub use inference_network::InferenceNetwork;
 
 /// A network that evaluates. It can move to another thread; two of them can run side by side (see
-/// [`use_threads`](crate::use_threads)), also [of](Self::of) one network.
+/// [`use_threads`](crate::use_threads)), also [from one network](Self::from_network).
 #[derive(Debug)]
 pub struct NetworkEvaluator {
     network: Arc<InferenceNetwork>,
@@ -51,11 +51,11 @@ impl NetworkEvaluator {
     /// As [`InferenceNetwork::new`].
     pub fn new(weights: &Weights, device: ComputeDevice, precision: Precision) -> Result<Self> {
         let network = InferenceNetwork::new(weights, device, precision)?;
-        Ok(Self::of(Arc::new(network)))
+        Ok(Self::from_network(Arc::new(network)))
     }
 
     /// An evaluator of a network that others may evaluate at the same time.
-    pub fn of(network: Arc<InferenceNetwork>) -> Self {
+    pub fn from_network(network: Arc<InferenceNetwork>) -> Self {
         let computation = network.present();
         Self {
             unpacker: unpacker(&network, &computation),
@@ -79,7 +79,7 @@ impl NetworkEvaluator {
 
     /// In what numbers it computes.
     pub fn precision(&self) -> Precision {
-        precision::of(self.computation.kind)
+        precision::from_kind(self.computation.kind)
     }
 
     fn compute_with(&mut self, computation: Arc<Computation>) {

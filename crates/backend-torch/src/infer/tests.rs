@@ -130,7 +130,7 @@ fn threads_evaluate_one_network_at_the_same_time() {
         let network = Arc::clone(&first.network);
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                let mut evaluator = NetworkEvaluator::of(Arc::clone(&network));
+                let mut evaluator = NetworkEvaluator::from_network(Arc::clone(&network));
                 let (batch, expected) = (&batch, &expected);
                 scope.spawn(move || {
                     use_threads(1);
@@ -200,7 +200,8 @@ fn a_network_that_overflows_in_the_middle_is_computed_in_other_numbers_by_all() 
     let cpu = ComputeDevice::CPU;
     let network = among(&weights, &[Kind::Float], &[Kind::BFloat16]).unwrap();
     let network = Arc::new(network);
-    let [mut first, mut second] = [(), ()].map(|()| NetworkEvaluator::of(Arc::clone(&network)));
+    let [mut first, mut second] =
+        [(), ()].map(|()| NetworkEvaluator::from_network(Arc::clone(&network)));
     assert_near(&evaluate(&mut first, &batch), &expected, 1e-4);
     assert_eq!(first.precision(), Precision::F32);
 
@@ -210,7 +211,7 @@ fn a_network_that_overflows_in_the_middle_is_computed_in_other_numbers_by_all() 
         assert_near(&evaluate(evaluator, &batch), &expected, 0.03);
         assert_eq!(evaluator.precision(), Precision::Bf16);
     }
-    let later = NetworkEvaluator::of(network);
+    let later = NetworkEvaluator::from_network(network);
     assert_eq!(later.precision(), Precision::Bf16);
 }
 
@@ -223,7 +224,7 @@ fn a_network_that_is_finite_in_no_numbers_is_refused_with_what_could_help() {
     let batch = random_batch(spec.input, spec.policy.encoding, 2, 2);
     for wider in [&[] as &[Kind], &[Kind::Float]] {
         let network = among(&weights, &[Kind::Float], wider);
-        let mut evaluator = NetworkEvaluator::of(Arc::new(network.unwrap()));
+        let mut evaluator = NetworkEvaluator::from_network(Arc::new(network.unwrap()));
         let refused = evaluator.evaluate(&batch, &mut Evaluations::default());
         let refused = refused.unwrap_err().to_string();
         assert!(
@@ -245,7 +246,7 @@ fn weights_too_large_for_16_bits_are_computed_in_other_numbers_from_the_start() 
         "{refused}"
     );
     let network = among(&weights, half, &[Kind::Float]).unwrap();
-    let mut wide = NetworkEvaluator::of(Arc::new(network));
+    let mut wide = NetworkEvaluator::from_network(Arc::new(network));
     assert_eq!(wide.precision(), Precision::F32);
     let batch = random_batch(spec.input, spec.policy.encoding, 4, 2);
     let expected = evaluate(&mut evaluator(&weights), &batch);
@@ -264,7 +265,7 @@ fn assert_backends_agree(weights: &Weights, seed: u64) {
         Convolutions::Libtorch,
     );
     let expected = evaluate(
-        &mut NetworkEvaluator::of(Arc::new(network.unwrap())),
+        &mut NetworkEvaluator::from_network(Arc::new(network.unwrap())),
         &batch,
     );
     let network = Arc::new(CpuNetwork::new(weights).unwrap());

@@ -97,7 +97,7 @@ impl GamePool {
             ..PendingEvaluations::default()
         };
         Ok(Self {
-            rules: Rules::of(&job.work),
+            rules: Rules::new(&job.work),
             seed: job.seed,
             queue: job.work.plans()?.into_iter(),
             concurrency: concurrency.max(1),
@@ -343,7 +343,7 @@ impl PendingEvaluations {
         let place = batch.len() - 1;
         let mut key = CacheKey::default();
         if let Some(cache) = &self.cache {
-            key = CacheKey::of(batch, place);
+            key = CacheKey::new(batch, place);
             if let Some(other) = self.places.get(&key) {
                 self.waiting.push((driver, *other));
                 batch.pop();

@@ -22,7 +22,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(work: &Work) -> Self {
+    pub(super) fn new(work: &Work) -> Self {
         let game = match work {
             Work::SelfPlay { params, .. } => GameRules::self_play(params),
             Work::Puzzles { params, .. } => GameRules::puzzles(params),

@@ -83,7 +83,7 @@ pub fn search_position(
     let mut searches = [Search::default()];
     drive(&mut searches, &mut [game.clone()], &budget, evaluator)?;
     let [search] = &searches;
-    let tree = Branch::of(search.tree(), shown);
+    let tree = Branch::new(search.tree(), shown);
     Ok(Report {
         tree: Some(tree),
         ..report(search, game, &budget)

@@ -132,7 +132,7 @@ impl Node {
 
     /// The mean value for the node's mover.
     pub(crate) fn value(&self) -> Wdl {
-        Wdl::of(self.q, self.draw)
+        Wdl::from_q_and_draw(self.q, self.draw)
     }
 }
 

@@ -110,7 +110,7 @@ impl Trainer {
 
     /// In what numbers activations are: never [`Precision::Auto`], but what it has come to.
     pub const fn precision(&self) -> Precision {
-        precision::of(self.unpacker.kind())
+        precision::from_kind(self.unpacker.kind())
     }
 
     /// Moves the weights one step at learning rate `rate`.

@@ -56,7 +56,7 @@ pub fn draw(
     target: impl Write,
 ) -> Result<(), PlanesError> {
     let encodings = (evaluator.input(), evaluator.policy());
-    let policies = policy::of(game, evaluator)?;
+    let policies = policy::evaluate(game, evaluator)?;
     let columns = input::columns(encodings.0);
     let sheets = [
         Sheet {

@@ -20,8 +20,8 @@ pub(super) struct Policies {
     pub(super) legal: Vec<Option<f32>>,
 }
 
-/// The policy in the position on the board.
-pub(super) fn of(
+/// Evaluates the policy in the position on the board.
+pub(super) fn evaluate(
     game: &GameHistory,
     evaluator: &mut dyn Evaluator,
 ) -> Result<Policies, EvaluatorError> {

@@ -160,7 +160,7 @@ fn tables_give_draws_too() {
         tables: Some(TableParams { pieces: 3 }),
         ..quick_match()
     };
-    let rules = rules::Rules::of(&match_job(params, 1).work);
+    let rules = rules::Rules::new(&match_job(params, 1).work);
     let end = |fen| {
         let game = GameHistory::from_fen(fen).unwrap();
         rules.stop(&game, &[], Color::White, false, &judges)

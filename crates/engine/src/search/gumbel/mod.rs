@@ -62,7 +62,7 @@ impl GumbelRoot {
         params: &GumbelParams,
         exploration: Exploration,
     ) -> usize {
-        let q = CompletedQ::of(tree, NodeId::ROOT, params);
+        let q = CompletedQ::new(tree, NodeId::ROOT, params);
         let (mut best, mut best_score) = (0, f32::NEG_INFINITY);
         for (offset, edge) in tree.edges_of_root().iter().enumerate() {
             if tree.planned_visits(edge) != visits {
@@ -103,7 +103,7 @@ impl Search {
     /// visits, the bad ones too.
     pub(crate) fn improved_value(&self, params: &GumbelParams) -> Wdl {
         let tree = &self.tree;
-        let completed = CompletedQ::of(tree, NodeId::ROOT, params);
+        let completed = CompletedQ::new(tree, NodeId::ROOT, params);
         let (mut q, mut draw) = (0.0, 0.0);
         for (edge, p) in tree
             .edges_of_root()
@@ -115,7 +115,7 @@ impl Search {
             draw += p * child.map_or(tree.root().draw, |child| child.draw);
         }
         let q = q.clamp(-1.0, 1.0);
-        Wdl::of(q, draw.clamp(0.0, 1.0 - q.abs()))
+        Wdl::from_q_and_draw(q, draw.clamp(0.0, 1.0 - q.abs()))
     }
 
     /// The improved policy `softmax(logit + sigma(completed q))` of the root's edges. What is proven to lose
@@ -126,7 +126,7 @@ impl Search {
             let share = |place| if place == decided { 1.0 } else { 0.0 };
             return (0..edges.len()).map(share).collect();
         }
-        let q = CompletedQ::of(&self.tree, NodeId::ROOT, params);
+        let q = CompletedQ::new(&self.tree, NodeId::ROOT, params);
         let scores = edges.iter().map(|edge| {
             if self.tree.is_refuted(edge) {
                 f32::NEG_INFINITY
@@ -146,7 +146,7 @@ impl Search {
 /// The move of a node below the root: the highest `improved policy - n / (1 + N)`. Unvisited
 /// moves share their q, so among them the one with the highest prior leads.
 pub(super) fn select_inner(tree: &Tree, at: NodeId, params: &GumbelParams) -> usize {
-    let q = CompletedQ::of(tree, at, params);
+    let q = CompletedQ::new(tree, at, params);
     let edges = tree.edges(at);
     let visited = edges
         .iter()
@@ -183,7 +183,7 @@ struct CompletedQ {
 }
 
 impl CompletedQ {
-    fn of(tree: &Tree, at: NodeId, params: &GumbelParams) -> Self {
+    fn new(tree: &Tree, at: NodeId, params: &GumbelParams) -> Self {
         let (mut visits, mut in_flight, mut most) = (0, 0, 0);
         let (mut seen, mut valued, mut weighted) = (0.0, 0.0, 0.0);
         // Below the root the visited moves are the first ones; at the root they are anywhere.

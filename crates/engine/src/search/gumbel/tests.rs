@@ -77,10 +77,10 @@ const VISITED: [(u32, f32); 4] = [(3, 0.2), (0, 0.0), (2, -0.4), (0, 0.0)];
 
 #[test]
 fn q_is_completed_by_the_mixed_value() {
-    let q = CompletedQ::of(&tree(VISITED), NodeId::ROOT, &params(50.0, 0.5));
+    let q = CompletedQ::new(&tree(VISITED), NodeId::ROOT, &params(50.0, 0.5));
     assert!((q.mixed - 0.016_666_668).abs() < 1e-6, "{q:?}");
     assert_eq!(q.visits, 5);
-    let q = CompletedQ::of(&tree([(0, 0.0); 4]), NodeId::ROOT, &params(50.0, 0.5));
+    let q = CompletedQ::new(&tree([(0, 0.0); 4]), NodeId::ROOT, &params(50.0, 0.5));
     assert!(
         (q.mixed - 0.1).abs() < 1e-6,
         "nothing visited: the evaluator's value"
