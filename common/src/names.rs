@@ -72,7 +72,7 @@ mod tests {
     use crate::protocol::jobs::{Backend, WorkKind};
     use crate::protocol::matches::{MatchPurpose, MatchStatus};
     use crate::protocol::networks::{ExportFormat, NetworkStatus};
-    use crate::protocol::people::Scope;
+    use crate::protocol::people::{Scope, Span};
     use crate::protocol::runs::RunStatus;
 
     fn compare<T>(all: &[T], name: fn(T) -> &'static str)
@@ -99,6 +99,7 @@ mod tests {
         compare(&PolicyEncoding::ALL, PolicyEncoding::name);
         compare(&RunStatus::ALL, RunStatus::name);
         compare(&Scope::ALL, Scope::name);
+        compare(&Span::ALL, Span::name);
         compare(&Termination::ALL, Termination::name);
         compare(&WorkKind::ALL, WorkKind::name);
     }

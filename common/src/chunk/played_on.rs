@@ -1,28 +1,20 @@
 //! How often resigning would have been wrong, from games that were played on.
 
 use super::record::{GameKind, GameRecord, PlyRecord};
+use crate::names::names;
 use crate::params::ResignParams;
 use shakmaty::Color;
 
-/// What a game that was played on says of resigning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PlayedOn {
-    /// Neither side would have resigned.
-    NeverResigned,
-    /// Who would have resigned first lost in the end.
-    Right,
-    /// Who would have resigned first drew or won: a false positive.
-    Wrong,
-}
-
-impl PlayedOn {
-    /// The name used in metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NeverResigned => "never-resigned",
-            Self::Right => "right",
-            Self::Wrong => "wrong",
-        }
+names! {
+    /// What a game that was played on says of resigning.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum PlayedOn {
+        /// Neither side would have resigned.
+        NeverResigned = "never-resigned",
+        /// Who would have resigned first lost in the end.
+        Right = "right",
+        /// Who would have resigned first drew or won: a false positive.
+        Wrong = "wrong",
     }
 }
 

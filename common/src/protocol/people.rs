@@ -139,37 +139,24 @@ pub struct OperatorLogPage {
     pub next: Option<i64>,
 }
 
-/// The time over which credit is counted, up to now. The last day is counted from the beginning of an hour; the last week
-/// and the last month are counted from the beginning of a day in UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-pub enum Span {
-    /// The last 24 hours.
-    #[serde(rename = "24h")]
-    Day,
-    /// The last 7 days.
-    #[serde(rename = "7d")]
-    Week,
-    /// The last 30 days.
-    #[serde(rename = "30d")]
-    Month,
-    /// All time.
-    #[default]
-    #[serde(rename = "all")]
-    All,
-}
-
-impl Span {
-    /// All spans, the shortest first.
-    pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::All];
-
-    /// The name used in the API.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Day => "24h",
-            Self::Week => "7d",
-            Self::Month => "30d",
-            Self::All => "all",
-        }
+names! {
+    /// The time over which credit is counted, up to now. The last day is counted from the beginning of an hour; the last week
+    /// and the last month are counted from the beginning of a day in UTC.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+    pub enum Span {
+        /// The last 24 hours.
+        #[serde(rename = "24h")]
+        Day = "24h",
+        /// The last 7 days.
+        #[serde(rename = "7d")]
+        Week = "7d",
+        /// The last 30 days.
+        #[serde(rename = "30d")]
+        Month = "30d",
+        /// All time.
+        #[default]
+        #[serde(rename = "all")]
+        All = "all",
     }
 }
 

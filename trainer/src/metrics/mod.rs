@@ -40,34 +40,22 @@ pub fn values<const N: usize>(named: [(&str, f64); N]) -> Values {
         .collect()
 }
 
-/// What a point is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetricKind {
-    /// What the next candidate will be trained on.
-    Plan,
-    /// Losses of training steps.
-    Train,
-    /// Losses on positions held out of training.
-    Validation,
-    /// How often resigning would have been wrong.
-    Resigning,
-    /// What the new games say of tactics.
-    Tactics,
-    /// How a candidate's gate match ended.
-    Verdict,
-}
-
-impl MetricKind {
-    /// The name in logs, event files and gauges.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plan => "plan",
-            Self::Train => "train",
-            Self::Validation => "validation",
-            Self::Resigning => "resigning",
-            Self::Tactics => "tactics",
-            Self::Verdict => "verdict",
-        }
+rookery_common::names! {
+    /// What a point is about.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum MetricKind {
+        /// What the next candidate will be trained on.
+        Plan = "plan",
+        /// Losses of training steps.
+        Train = "train",
+        /// Losses on positions held out of training.
+        Validation = "validation",
+        /// How often resigning would have been wrong.
+        Resigning = "resigning",
+        /// What the new games say of tactics.
+        Tactics = "tactics",
+        /// How a candidate's gate match ended.
+        Verdict = "verdict",
     }
 }
 

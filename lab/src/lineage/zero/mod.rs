@@ -20,31 +20,18 @@ use rookery_common::params::{
     PuzzleParams, ResignParams, SearchParams, SelfPlayParams, Temperature, TrainingParams,
 };
 
-/// Which of the two.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum System {
-    /// `DeltaZero`: `classic-19`, moves of a flat list, games of people first.
-    DeltaZero,
-    /// The thesis: `classic-19`, 73 planes of moves, self-play and puzzles.
-    Thesis,
+rookery_common::names! {
+    /// Which of the two; by the name that its network has in `rookery-trainer init`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum System {
+        /// `DeltaZero`: `classic-19`, moves of a flat list, games of people first.
+        DeltaZero = "deltazero",
+        /// The thesis: `classic-19`, 73 planes of moves, self-play and puzzles.
+        Thesis = "thesis",
+    }
 }
 
 impl System {
-    /// The one of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::DeltaZero, Self::Thesis]
-            .into_iter()
-            .find(|system| system.name() == name)
-    }
-
-    /// Its name, which is also that of its network in `rookery-trainer init`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::DeltaZero => "deltazero",
-            Self::Thesis => "thesis",
-        }
-    }
-
     /// What `rookery-trainer init` is told: its own network, or one of another shape with the same input and outputs.
     pub fn network(self, shape: Option<&str>) -> Vec<&str> {
         let Some(shape) = shape else {
