@@ -72,6 +72,7 @@ pub struct Resnet {
 
 /// An activation function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[cfg_attr(feature = "command-line", derive(clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Activation {
     /// max(0, x).

@@ -52,7 +52,7 @@ pub struct InitArgs {
     pub se_ratio: Option<u32>,
     /// The activation.
     #[arg(long, value_enum, default_value_t)]
-    pub activation: ActivationKind,
+    pub activation: Activation,
     /// The seed of the weights: the same seed gives the same file.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -88,16 +88,6 @@ pub enum ValueKind {
     Scalar,
 }
 
-/// An activation function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum ActivationKind {
-    /// max(0, x).
-    #[default]
-    Relu,
-    /// x tanh(softplus(x)).
-    Mish,
-}
-
 impl InitArgs {
     /// The specification that the flags describe.
     ///
@@ -110,10 +100,7 @@ impl InitArgs {
         if let Some(ratio) = self.se_ratio {
             body.se_ratio = (ratio > 0).then_some(ratio);
         }
-        body.activation = match self.activation {
-            ActivationKind::Relu => Activation::Relu,
-            ActivationKind::Mish => Activation::Mish,
-        };
+        body.activation = self.activation;
         spec.input = self.input.unwrap_or(spec.input);
         if self.policy.is_some() || self.policy_head.is_some() {
             spec.policy.encoding = self.policy.unwrap_or(spec.policy.encoding);
