@@ -33,12 +33,12 @@ impl Ledger {
     /// If the file cannot be read or written.
     pub fn open(path: &Path) -> anyhow::Result<Self> {
         let cannot = || format!("cannot open the ledger's copy {}", path.display());
-        let options = File::options()
+        let file = File::options()
             .read(true)
             .append(true)
             .create(true)
             .open(path);
-        let file = options.with_context(cannot)?;
+        let file = file.with_context(cannot)?;
         let text = std::fs::read(path).with_context(cannot)?;
         let (rows, good) = parse(&text);
         if good < text.len() {
