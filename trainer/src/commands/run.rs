@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use rookery_common::signing::SigningKey;
 
 use super::flags::{DeviceArgs, ServerArgs};
-use crate::session::{self, FirstNetwork, OnRejection, Settings, Surroundings};
+use crate::session::{self, FirstNetwork, OnRejection, SessionContext, Settings};
 use crate::warm::{Filter, Library};
 use rookery_cli::Screen;
 use rookery_cli::Shutdown;
@@ -156,7 +156,7 @@ pub async fn execute(args: RunArgs, screen: Screen, shutdown: Shutdown) -> anyho
     };
     session::run(
         settings,
-        Surroundings {
+        SessionContext {
             client,
             screen,
             shutdown,

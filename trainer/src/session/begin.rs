@@ -12,7 +12,7 @@ use rookery_common::text::quantity;
 use rookery_model::Weights;
 
 use super::state::{Phase, State};
-use super::{FirstNetwork, Session, Settings, Surroundings};
+use super::{FirstNetwork, Session, SessionContext, Settings};
 use crate::api::{CallError, Client};
 use crate::buffer::{GameStore, Window};
 use crate::checkpoint::CheckpointFolder;
@@ -29,15 +29,15 @@ use rookery_cli::network_file::creator;
 
 impl Session {
     /// Opens the folder and goes on from its checkpoint, or begins.
-    pub(super) async fn begin(settings: Settings, around: Surroundings) -> anyhow::Result<Self> {
+    pub(super) async fn begin(settings: Settings, context: SessionContext) -> anyhow::Result<Self> {
         let dir = settings.dir.clone();
         let lock = folder_lock::take(&dir)?;
         let mut checkpoints = CheckpointFolder::open(dir.join("checkpoints"))?;
-        let open = |state: &State, path: &Path| resume(state, path, &around.client, &settings);
+        let open = |state: &State, path: &Path| resume(state, path, &context.client, &settings);
         let (state, learner) = match checkpoints.load(open)? {
             Some(loaded) => (loaded.state, loaded.learner),
             None => {
-                let (state, learner) = fresh(&around.client, &settings).await?;
+                let (state, learner) = fresh(&context.client, &settings).await?;
                 checkpoints.save(&state, |path| Ok(learner.trainer.save(path)?))?;
                 (state, learner)
             }
@@ -53,7 +53,7 @@ impl Session {
         let holds = ExcludedChunks::open(&dir.join("holds.json"))?;
         let store = GameStore::open(dir.join("window"))?;
         let capacity = state.params.window.max;
-        let others = open_library(&settings, &around)?;
+        let others = open_library(&settings, &context)?;
         let mut session = Self {
             ledger_sync: LedgerSync::new(ledger, chunks, holds, settings.chunk_delay),
             others,
@@ -62,10 +62,10 @@ impl Session {
             learner,
             log,
             _endpoint: endpoint,
-            sender: MetricSender::start(around.client.clone()),
+            sender: MetricSender::start(context.client.clone()),
             state,
             settings,
-            around,
+            context,
             _lock: lock,
         };
         session.follow_divergence().await?;
@@ -83,9 +83,9 @@ impl Session {
         };
         if self.ledger_sync.ledger().cursor() < until {
             // The ledger's copy was lost; what it held is still with the coordinator.
-            self.ledger_sync.update(&self.around.client).await?;
+            self.ledger_sync.update(&self.context.client).await?;
         }
-        let client = &self.around.client;
+        let client = &self.context.client;
         self.ledger_sync
             .refill(client, &mut self.ingest, until, capacity)
             .await?;
@@ -99,11 +99,11 @@ impl Session {
 }
 
 /// The games of others, and their share of every batch.
-fn open_library(settings: &Settings, around: &Surroundings) -> anyhow::Result<(Window, f64)> {
+fn open_library(settings: &Settings, context: &SessionContext) -> anyhow::Result<(Window, f64)> {
     let Some(library) = &settings.library else {
         return Ok((Window::new(Vec::new(), 0), 0.0));
     };
-    let opened = library.open(settings.dir.join("pgn"), &around.shutdown)?;
+    let opened = library.open(settings.dir.join("pgn"), &context.shutdown)?;
     Ok((opened.ok_or(CallError::Stopped)?, library.share))
 }
 

@@ -73,7 +73,7 @@ impl Session {
         let state = &self.state;
         if matches!(state.phase, Phase::Train(_)) && note.candidate == state.candidate {
             let diverged = format!("the candidate diverged after step {}", note.step);
-            let params = fetch_run(&self.around.client).await?.params.training;
+            let params = fetch_run(&self.context.client).await?.params.training;
             if params == state.params {
                 tracing::warn!(
                     "RK-0716: {diverged}, and run {} has the same training parameters as then: it will probably \

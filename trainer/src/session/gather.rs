@@ -13,11 +13,11 @@ use rookery_common::text::quantity;
 impl Session {
     /// Follows the ledger until enough new positions have come.
     pub(super) async fn gather(&mut self) -> anyhow::Result<ControlFlow<()>> {
-        let params = fetch_run(&self.around.client).await?.params;
+        let params = fetch_run(&self.context.client).await?.params;
         self.clean_up(params.training.window.max)?;
         self.ingest.set_resign(params.selfplay.resign);
         self.follow_params(params.training)?;
-        let mut task = self.around.screen.task("positions", self.wanted());
+        let mut task = self.context.screen.task("positions", self.wanted());
         loop {
             self.take_in().await?;
             let total = self.ledger_sync.taken_positions();
@@ -34,7 +34,7 @@ impl Session {
             };
             task.at(total, &detail);
             tokio::select! {
-                () = self.around.shutdown.requested() => return Ok(ControlFlow::Break(())),
+                () = self.context.shutdown.requested() => return Ok(ControlFlow::Break(())),
                 () = tokio::time::sleep(self.settings.poll_every) => {}
             }
         }
@@ -59,14 +59,14 @@ impl Session {
 
     /// Fetches what is new in the ledger.
     pub(super) async fn take_in(&mut self) -> anyhow::Result<()> {
-        let client = &self.around.client;
+        let client = &self.context.client;
         self.ledger_sync.update(client).await?;
         if let Some(left) = self.ledger_sync.take_restored() {
             // What was trained on and is lost is not waited for again.
             self.state.cursor = self.state.cursor.min(left);
             self.save()?;
         }
-        let client = &self.around.client;
+        let client = &self.context.client;
         self.ledger_sync.take_new(client, &mut self.ingest).await
     }
 

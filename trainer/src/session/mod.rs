@@ -99,7 +99,7 @@ pub struct Settings {
 
 /// What a session is made of beside its settings.
 #[derive(Debug)]
-pub struct Surroundings {
+pub struct SessionContext {
     /// The coordinator.
     pub client: Client,
     /// Where progress goes.
@@ -112,7 +112,7 @@ pub struct Surroundings {
 #[derive(Debug)]
 pub struct Session {
     settings: Settings,
-    around: Surroundings,
+    context: SessionContext,
     ledger_sync: LedgerSync,
     ingest: ChunkIngest,
     /// Games of others, with their share of every batch.
@@ -132,12 +132,12 @@ pub struct Session {
 /// # Errors
 ///
 /// If the coordinator refuses for good, a file cannot be read or written, or training diverges.
-pub async fn run(settings: Settings, around: Surroundings) -> anyhow::Result<()> {
-    let mut session = match Session::begin(settings, around).await {
+pub async fn run(settings: Settings, context: SessionContext) -> anyhow::Result<()> {
+    let mut session = match Session::begin(settings, context).await {
         Err(error) if is_stop(&error) => return Ok(()),
         begun => begun?,
     };
-    let result = session.circle().await;
+    let result = session.run_phases().await;
     session.sender.finish().await;
     match result {
         Err(error) if !is_stop(&error) => Err(error),
@@ -157,7 +157,7 @@ fn is_stop(error: &anyhow::Error) -> bool {
 }
 
 impl Session {
-    async fn circle(&mut self) -> anyhow::Result<()> {
+    async fn run_phases(&mut self) -> anyhow::Result<()> {
         let mut verdicts = 0;
         loop {
             let flow = match self.state.phase.clone() {
@@ -176,7 +176,7 @@ impl Session {
                 .settings
                 .candidates
                 .is_some_and(|most| verdicts >= most);
-            if flow.is_break() || enough || self.around.shutdown.is_requested() {
+            if flow.is_break() || enough || self.context.shutdown.is_requested() {
                 return Ok(());
             }
         }

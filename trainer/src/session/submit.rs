@@ -21,7 +21,7 @@ impl Session {
     pub(super) async fn submit(&mut self, hash: ContentHash) -> anyhow::Result<ContentHash> {
         let (hash, bytes) = self.candidate(hash)?;
         let (_, weights) = Weights::from_bytes(&bytes)?;
-        let receipt = self.around.client.submit(bytes).await;
+        let receipt = self.context.client.submit(bytes).await;
         let path = self.candidate_path(hash);
         let receipt = receipt.with_context(|| format!("cannot submit {}", path.display()))?;
         tracing::info!(
@@ -29,8 +29,8 @@ impl Session {
             receipt.number,
             hash.short()
         );
-        exports::offer(&self.around.client, hash, &weights).await?;
-        exports::catch_up(&self.around.client, receipt.number).await?;
+        exports::offer(&self.context.client, hash, &weights).await?;
+        exports::catch_up(&self.context.client, receipt.number).await?;
         self.enter(Phase::Await { hash })?;
         Ok(hash)
     }
@@ -55,10 +55,10 @@ impl Session {
         &mut self,
         mut hash: ContentHash,
     ) -> anyhow::Result<ControlFlow<()>> {
-        let mut task = self.around.screen.task("gate match", 0);
+        let mut task = self.context.screen.task("gate match", 0);
         let mut again = false;
         let info = loop {
-            let info = match self.around.client.network(NetworkName::Hash(hash)).await {
+            let info = match self.context.client.network(NetworkName::Hash(hash)).await {
                 Err(error) if error.is_missing() && !again => {
                     tracing::warn!(
                         "RK-0717: the coordinator no longer knows the candidate, as if its ledger was restored from \
@@ -78,7 +78,7 @@ impl Session {
             }
             self.take_in().await?;
             tokio::select! {
-                () = self.around.shutdown.requested() => return Ok(ControlFlow::Break(())),
+                () = self.context.shutdown.requested() => return Ok(ControlFlow::Break(())),
                 () = tokio::time::sleep(self.settings.poll_every) => {}
             }
         };
@@ -88,7 +88,7 @@ impl Session {
     }
 
     async fn show_gate(&self, task: &mut rookery_cli::Task, gate: MatchId) -> anyhow::Result<()> {
-        let info = self.around.client.match_info(gate).await?;
+        let info = self.context.client.match_info(gate).await?;
         task.tell(&info.standing());
         Ok(())
     }
@@ -122,7 +122,7 @@ impl Session {
             return Ok(());
         }
         let parent = NetworkName::Hash(self.state.parent);
-        let info = match self.around.client.network(parent).await {
+        let info = match self.context.client.network(parent).await {
             Ok(info) => info,
             // The ledger was restored from a backup that is older than it: no match has found it weaker.
             Err(error) if error.is_missing() => return Ok(()),
@@ -130,7 +130,7 @@ impl Session {
         };
         if info.status == NetworkStatus::Demoted {
             tracing::info!("network {} was demoted", info.number);
-            let (hash, weights) = fetch_best(&self.around.client).await?;
+            let (hash, weights) = fetch_best(&self.context.client).await?;
             self.go_on_from(hash, &weights)?;
         }
         Ok(())
@@ -139,7 +139,7 @@ impl Session {
     /// Trains on from best, unless the network in training has grown larger than it. The larger one
     /// may need several candidates to pass, and would lose what it has learnt since.
     async fn follow_rejection(&mut self) -> anyhow::Result<()> {
-        let (hash, weights) = fetch_best(&self.around.client).await?;
+        let (hash, weights) = fetch_best(&self.context.client).await?;
         let (trained, best) = (self.learner.trainer.spec(), weights.spec());
         if is_larger(trained, best)? {
             tracing::info!(

@@ -36,7 +36,7 @@ impl Session {
         let plan = self.step_plan(training)?;
         let mixture = self.mixture(training);
         let mut steps = plan.begin(&mixture, training.done..training.steps)?;
-        let mut task = self.around.screen.task("training", training.steps);
+        let mut task = self.context.screen.task("training", training.steps);
         let (mut meter, mut saved) = (LossMeter::default(), Instant::now());
         while let Some(report) = steps.step(&mut self.learner.trainer)? {
             self.count(&report);
@@ -46,7 +46,7 @@ impl Session {
                 self.log_losses(&meter, &report, training)?;
                 meter = LossMeter::default();
             }
-            if self.around.shutdown.is_requested() {
+            if self.context.shutdown.is_requested() {
                 self.save_after(&report)?;
                 tracing::info!(
                     "saved after step {} of {}",

@@ -177,12 +177,12 @@ async fn a_log_for_which_there_is_no_room_ends_the_run_and_keeps_the_last_good_s
 async fn a_checkpoint_for_which_there_is_no_room_ends_the_run_and_leaves_the_one_before() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = with_chunks(10);
-    let around = surroundings(&coordinator).await;
-    let mut begun = Session::begin(settings(dir.path()), around).await.unwrap();
+    let context = session_context(&coordinator).await;
+    let mut begun = Session::begin(settings(dir.path()), context).await.unwrap();
     // The name under which the second one is written before it gets its own.
     let partial = format!("checkpoints/00000001.net.{}.partial", std::process::id());
     std::os::unix::fs::symlink(FULL, dir.path().join(partial)).unwrap();
-    let error = format!("{:#}", begun.circle().await.unwrap_err());
+    let error = format!("{:#}", begun.run_phases().await.unwrap_err());
     assert!(error.contains("cannot write a checkpoint"), "{error}");
     drop(begun);
     session(&coordinator, settings(dir.path())).await.unwrap();

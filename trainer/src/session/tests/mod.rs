@@ -59,11 +59,11 @@ fn settings(dir: &std::path::Path) -> Settings {
 
 /// Runs a session against the coordinator.
 async fn session(coordinator: &Coordinator, settings: Settings) -> anyhow::Result<()> {
-    run_with(settings, surroundings(coordinator).await).await
+    run_with(settings, session_context(coordinator).await).await
 }
 
 /// What a session against the coordinator needs.
-async fn surroundings(coordinator: &Coordinator) -> Surroundings {
+async fn session_context(coordinator: &Coordinator) -> SessionContext {
     // Tests run side by side.
     rookery_backend_torch::use_threads(1);
     let shutdown = Shutdown::default();
@@ -71,7 +71,7 @@ async fn surroundings(coordinator: &Coordinator) -> Surroundings {
     let server = coordinator.serve().await;
     let run = "main".parse().unwrap();
     let client = Client::new(&server.url, None, run, shutdown.clone()).unwrap();
-    Surroundings {
+    SessionContext {
         client: client.impatient(),
         screen: Screen::hidden(),
         shutdown,

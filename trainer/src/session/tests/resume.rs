@@ -235,12 +235,12 @@ async fn a_folder_of_another_run_is_refused() {
         shutdown.clone(),
     )
     .unwrap();
-    let around = Surroundings {
+    let context = SessionContext {
         client,
         screen: Screen::hidden(),
         shutdown,
     };
-    let error = run_with(settings(dir.path()), around)
+    let error = run_with(settings(dir.path()), context)
         .await
         .unwrap_err()
         .to_string();
