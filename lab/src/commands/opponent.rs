@@ -1,6 +1,5 @@
 //! Players as the lab's command lines name them: agents besides what every ladder knows.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -30,15 +29,6 @@ impl FromStr for Opponent {
         }
         let anchor = text.parse().map(Self::Anchor);
         anchor.map_err(|error: String| format!("{error}; or {}", Agent::NAMES))
-    }
-}
-
-impl fmt::Display for Opponent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Agent(agent) => agent.fmt(f),
-            Self::Anchor(anchor) => anchor.fmt(f),
-        }
     }
 }
 
