@@ -33,7 +33,7 @@ pub struct Annotator {
 }
 
 impl Annotator {
-    /// Starts the engine, which searches so many nodes a position. After so large a share of the moves, 0
+    /// Starts the engine, which searches `nodes` nodes a position. After a share `strays` of the moves, 0
     /// to 1, comes a [stray](Self::annotate).
     ///
     /// # Errors

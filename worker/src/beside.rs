@@ -136,7 +136,7 @@ fn measure_by(
     Ok(beside)
 }
 
-/// Evaluations a second of each of some groups, all threads of which compute at the same time.
+/// Evaluations a second of each group, while the threads of all groups compute at the same time.
 fn rates(groups: &[Group<'_>], weights: &Weights) -> Result<Vec<f64>, BackendError> {
     let networks = groups.iter().map(|group| group.backend.load(weights));
     let networks = networks.collect::<Result<Vec<_>, _>>()?;

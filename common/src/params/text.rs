@@ -65,7 +65,7 @@ impl RunParams {
         Ok(params)
     }
 
-    /// A text of which [`Self::from_text`] makes these parameters again: TOML, or JSON where TOML
+    /// A text that [`Self::from_text`] reads as these parameters: TOML, or JSON where TOML
     /// cannot tell them, as it has no word for a parameter that is left out and has a default.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl RunParams {
 }
 
 impl TrainingParams {
-    /// Training parameters from the text of a run's file, of which `[training]` counts, or of a file
+    /// Training parameters from the `[training]` section of a run's file, or from the text of a file
     /// that holds nothing but training parameters. As no section of a run has the name of a training
     /// parameter, a file that names a section is a run's.
     ///

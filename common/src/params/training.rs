@@ -245,7 +245,7 @@ impl TrainingParams {
         }
     }
 
-    /// Blocks and filters that the network in training has at least after so many steps, if any are asked for.
+    /// The least blocks and filters that the network in training has from `step` on, if any are asked for.
     pub fn least_shape(&self, step: u64) -> Option<(u32, u32)> {
         let due = self.grow.iter().filter(|(from, _)| *from <= step);
         let shapes = due.filter_map(|(_, shape)| sizes(shape).ok());

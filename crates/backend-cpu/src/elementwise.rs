@@ -19,7 +19,7 @@ pub struct SqueezeExcitation {
 }
 
 impl SqueezeExcitation {
-    /// A network's squeeze-excitation, on `channels` of which those beyond the layer's are zeros.
+    /// A network's squeeze-excitation, padded with zeros to `channels`.
     ///
     /// # Errors
     ///

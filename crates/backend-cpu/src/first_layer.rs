@@ -149,7 +149,7 @@ fn sums(kernels: &[f32], kinds: usize, boards: usize, channels: usize) -> Vec<f3
     sums
 }
 
-/// [`FirstLayer::full`] of kernels `[planes][3][3][channels]`, of which the last are those of the scalar planes.
+/// [`FirstLayer::full`] of kernels `[planes][3][3][channels]`; those of the scalar planes come last.
 fn full(kernels: &[f32], scales: &[f32], channels: usize) -> Vec<f32> {
     let planes = kernels.len() / (NINE * channels);
     let binary = planes - scales.len();

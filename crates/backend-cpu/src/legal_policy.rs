@@ -26,7 +26,7 @@ enum Layer {
 }
 
 impl LegalPolicy {
-    /// The last layer of a policy, on `channels` of which those beyond the layer's are zeros.
+    /// The last layer of a policy, padded with zeros to `channels`.
     ///
     /// # Errors
     ///

@@ -42,8 +42,8 @@ pub struct GpuBackend {
 
 impl GpuBackend {
     /// Opens the GPU of this number, counted as [`adapters`](crate::adapters) does, with the kernels that the tuner finds
-    /// fastest. [`Precision::Auto`] is `f16` where
-    /// the GPU stores 16 bits, with `f32` for networks that are too large for it, else `f32`. Sums have 32 bits in both.
+    /// fastest. [`Precision::Auto`] is `f16` where the GPU stores 16 bits, with `f32` for networks that are too large for
+    /// it, else `f32`. Sums have 32 bits in both.
     ///
     /// # Errors
     ///

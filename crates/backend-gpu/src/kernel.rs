@@ -86,7 +86,7 @@ impl Kernel {
         }
     }
 
-    /// A kernel of cooperative matrices with so many rows and columns, which stand for TILE in this file.
+    /// A kernel of cooperative matrices with `tile` rows and columns, the value of TILE in this file.
     pub(crate) fn of_matrices(name: &'static str, tile: usize, file: &str) -> Self {
         let directive = "enable wgpu_cooperative_matrix;\n";
         let mut kernel = Self::new(name, Storage::F16).with(&[("TILE", tile)]);

@@ -42,7 +42,7 @@ pub(crate) enum Grid {
     Boards(usize),
     /// For each four positions, this many.
     Fours(usize),
-    /// Side by side so many for each so many positions.
+    /// `each` side by side for every `positions` positions.
     Groups { each: usize, positions: usize },
     /// One for each eight moves.
     Moves,

@@ -85,7 +85,7 @@ impl MatrixTiling {
         self.ranks * self.places
     }
 
-    /// Workgroup memory of a convolution whose matrices have so many rows: half a rank of each subgroup.
+    /// Workgroup memory of a convolution whose matrices have `tile` rows: half a rank of each subgroup.
     pub(crate) const fn workgroup_bytes(self, tile: usize) -> usize {
         self.subgroups() * 4 * tile * tile * 4
     }

@@ -83,7 +83,7 @@ impl Unpacker {
         })
     }
 
-    /// So many `positions`, those after the batch's empty.
+    /// The batch on the device, padded with empty positions to `positions`.
     fn on_device(
         &mut self,
         batch: &Batch,

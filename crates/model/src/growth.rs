@@ -15,8 +15,7 @@ use crate::weights::Weights;
 impl Weights {
     /// A network of at least these blocks and filters that gives the same policy and value, but for
     /// rounding; none if this one is as large already. `seed` gives the new weights. The rest of the
-    /// specification stays, but for the units of squeeze-excitation, of which there are at least as
-    /// many as before.
+    /// specification stays; squeeze-excitation has at least as many units as before.
     ///
     /// # Errors
     ///
@@ -102,7 +101,7 @@ impl Outputs {
         }
     }
 
-    /// The place of the new output that is an old one, of so many.
+    /// Where an old output lies among the new ones; `olds` and `news` are their numbers.
     const fn place(self, old: usize, olds: usize, news: usize) -> usize {
         match self {
             Self::InHalves if old >= olds / 2 => news / 2 + old - olds / 2,

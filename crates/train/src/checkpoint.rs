@@ -44,8 +44,8 @@ impl Trainer {
     ///
     /// # Errors
     ///
-    /// [`TrainError::Diverged`] if a number is not finite: nobody could go on from it. [`ModelError::File`](rookery_model::ModelError::File) if it cannot be
-    /// written, or libtorch's error.
+    /// [`TrainError::Diverged`] if a number is not finite: training cannot go on from it.
+    /// [`ModelError::File`](rookery_model::ModelError::File) if it cannot be written, or libtorch's error.
     pub fn save(&self, path: &Path) -> Result<()> {
         let header = Header {
             format: FORMAT,

@@ -36,9 +36,9 @@ pub enum Agent {
     ValueSearch(PathBuf, u32),
     /// A network's file that searches as one of AlphaZero's line, and its visits of a move.
     Zero(System, PathBuf, u32),
-    /// Plain minimax of so many plies.
+    /// Plain minimax of this depth in plies.
     Minimax(u32),
-    /// Tree search with so many random playouts for a move.
+    /// Tree search with this number of random playouts for a move.
     Mcts(u32),
 }
 

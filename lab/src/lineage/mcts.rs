@@ -43,7 +43,7 @@ impl Node {
     }
 }
 
-/// The most visited move after so many playouts; none where the game is over. The same seed and position always give
+/// The most visited move after this many playouts; none where the game is over. The same seed and position always give
 /// the same move.
 pub fn best(game: &GameHistory, playouts: u32, seed: u64) -> Option<Move> {
     let mut key = [0; 32];

@@ -72,13 +72,13 @@ pub struct StepBudget {
     pub reuse: f64,
 }
 
-/// A candidate gets at most so many times the run's steps, so that a fleet that plays faster than the trainer trains
-/// does not make each candidate take longer than the one before.
+/// Most steps of a candidate, in multiples of the run's: a fleet that plays faster than the trainer trains must not make
+/// each candidate take longer than the one before.
 const MOST_TIMES_THE_STEPS: u64 = 4;
 
 impl StepBudget {
-    /// The run's steps; more where so many `new` positions arrived since the last candidate that each would be trained
-    /// on less than `min_reuse` times, and fewer where so few arrived that it would be more than `max_reuse` times. A
+    /// The run's steps; more where each of the `new` positions since the last candidate would be trained on less than
+    /// `min_reuse` times, and fewer where it would be trained on more than `max_reuse` times. A
     /// position is sampled `steps * batch` times in `window` candidates-worth of `new` positions, so its uses are their
     /// ratio, whatever the window.
     pub fn new(params: &TrainingParams, new: u64, max_reuse: f64) -> Self {

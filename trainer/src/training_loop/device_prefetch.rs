@@ -19,7 +19,7 @@ struct Ready {
 }
 
 impl DevicePrefetch {
-    /// Batches of which none has been taken.
+    /// Takes the batches from the first one on.
     pub const fn new(batches: Prefetcher) -> Self {
         Self {
             batches,

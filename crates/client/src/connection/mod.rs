@@ -77,7 +77,7 @@ struct Options {
 enum Authorities {
     /// Those of the system. A client cannot be made if it has none.
     System,
-    /// Nobody's: enough for a coordinator, and for storage, at addresses of http.
+    /// None: enough for a coordinator, and for storage, at addresses of http.
     None,
 }
 

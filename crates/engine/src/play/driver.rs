@@ -56,7 +56,7 @@ pub(super) struct GameDriver {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// So many more opening moves are sampled.
+    /// The number of opening moves still to be sampled.
     Opening(u32),
     Searching(Effort),
 }

@@ -57,7 +57,7 @@ struct PolicyTargets {
 
 #[derive(Debug)]
 struct AheadTargets {
-    /// `[positions]`: plies until the game's end, in units of [`PLIES_UNIT`]; 0 where nobody knows.
+    /// `[positions]`: plies until the game's end, in units of [`PLIES_UNIT`]; 0 where it is unknown.
     plies: Tensor,
     /// `[positions]`: one where the plies are known, else zero.
     known: Tensor,

@@ -19,7 +19,7 @@ pub struct TrainBatch {
     pub ahead: Vec<AuxiliaryTargets>,
     /// How the opponent answered in each position; may be empty for a network that does not learn it.
     pub replies: OpponentReplyTargets,
-    /// What stands on the board later, none where nobody knows; may be empty for a network that does not learn it.
+    /// What stands on the board later, none where it is unknown; may be empty for a network that does not learn it.
     pub boards: Vec<Option<BoardsAhead>>,
 }
 

@@ -11,7 +11,7 @@ use shakmaty::{Chess, Move};
 
 /// The last plies of a decided game, from which some of each batch is drawn.
 const DECISIVE_PLIES: usize = 40;
-/// One in so many of a batch is drawn from them.
+/// One move in this number of a batch is drawn from them.
 const DECISIVE_SHARE: usize = 4;
 
 /// A move in the replay buffer.

@@ -43,7 +43,7 @@ struct Node {
     children: Vec<usize>,
 }
 
-/// The best move after looking into so many positions besides the root; none where the game is over. `predict` says what
+/// The best move after looking into `looks` positions besides the root; none where the game is over. `predict` says what
 /// positions in which the game goes on are worth to White.
 fn search(
     game: &GameHistory,
@@ -167,7 +167,7 @@ fn minimax(nodes: &[Node], at: usize) -> f32 {
 }
 
 impl ValueSearch {
-    /// The move that is played after looking into so many positions; none where the game is over.
+    /// The move that is played after looking into `looks` positions; none where the game is over.
     pub fn best(&self, game: &GameHistory, looks: u32) -> Option<Move> {
         let mut work = Workspace::default();
         search(game, looks, &mut |games| self.values(games, &mut work))

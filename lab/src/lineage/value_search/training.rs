@@ -12,7 +12,7 @@ use crate::lineage::neural::{Adam, Example, Workspace};
 const GAMES: u32 = 10;
 /// Passes over its examples.
 const EPOCHS: u32 = 5;
-/// Of new positions one in so many is held out; of old ones one in so many is learnt again.
+/// One new position in this number is held out, and one old position is learnt again.
 const TENTH: usize = 10;
 /// Examples of a step.
 const BATCH: usize = 32;

@@ -10,7 +10,7 @@ use rookery_uci::locate;
 /// The program's name.
 const NAME: &str = "rookery-trainer";
 
-/// The program, and what every training is told.
+/// The program, and the flags that every training has.
 #[derive(Debug)]
 pub struct TrainerProgram {
     path: PathBuf,
