@@ -5,7 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod lessons;
+mod batches;
 
 use parking_lot::Mutex;
 use rookery_backend_torch::{ComputeDevice, NetworkEvaluator, use_threads};
@@ -15,7 +15,7 @@ use rookery_engine::{Evaluations, Evaluator as _, Precision};
 use rookery_model::Weights;
 use rookery_train::{Losses, TrainBatch, Trainer};
 
-use lessons::lessons;
+use batches::train_batch;
 
 static CHANCE: Mutex<()> = Mutex::new(());
 
@@ -52,7 +52,7 @@ fn steps(trainer: &mut Trainer, batches: &[TrainBatch], rate: f64) -> Vec<Losses
 #[test]
 fn units_are_left_out_in_training_others_each_step_and_none_in_evaluation() {
     let _alone = CHANCE.lock();
-    let batch = lessons(&spec(0.0), 32);
+    let batch = train_batch(&spec(0.0), 32);
     let (mut dropping, mut whole) = (trainer(0.4), trainer(0.0));
     assert_eq!(evaluate(&dropping, &batch), evaluate(&whole, &batch));
     assert_eq!(
@@ -78,7 +78,7 @@ fn training_with_dropout_resumes_to_the_same_bits() {
     let _alone = CHANCE.lock();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("checkpoint.safetensors");
-    let batches = [16, 9, 24, 16].map(|count| lessons(&spec(0.4), count));
+    let batches = [16, 9, 24, 16].map(|count| train_batch(&spec(0.4), count));
     let expected = steps(&mut trainer(0.4), &batches, 0.01);
     let mut stopped = trainer(0.4);
     let mut found = steps(&mut stopped, &batches[..2], 0.01);

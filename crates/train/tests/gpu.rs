@@ -5,7 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod lessons;
+mod batches;
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use rookery_model::Weights;
 use rookery_model::testing::small_specs;
 use rookery_train::Trainer;
 
-use lessons::{lessons, positions};
+use batches::{positions, train_batch};
 
 /// The GPU, if there is one.
 #[expect(clippy::print_stdout, reason = "a test says that it is not run")]
@@ -111,7 +111,7 @@ fn a_gpu_trains_like_the_processor() {
         auxiliary: AuxiliaryHead::ALL.to_vec(),
         ..NetworkSpec::resnet(1, 16)
     };
-    let batch = lessons(&spec, 32);
+    let batch = train_batch(&spec, 32);
     let weights = Weights::random(spec, 1).unwrap();
     let params = TrainingParams {
         optimizer: Optimizer::AdamW,
@@ -144,7 +144,7 @@ fn batches_are_loaded_while_a_gpu_computes() {
         auxiliary: AuxiliaryHead::ALL.to_vec(),
         ..NetworkSpec::resnet(1, 16)
     };
-    let batches = [32, 9, 24].map(|count| lessons(&spec, count));
+    let batches = [32, 9, 24].map(|count| train_batch(&spec, count));
     let weights = Weights::random(spec, 1).unwrap();
     let params = TrainingParams::default();
     let trainer = || Trainer::new(&weights, &params, device, Precision::F32).unwrap();

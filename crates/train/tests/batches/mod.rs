@@ -22,7 +22,7 @@ pub(crate) fn positions(spec: &NetworkSpec, count: usize) -> Batch {
 }
 
 /// Positions with one right move, one right reply and one right value each.
-pub(crate) fn lessons(spec: &NetworkSpec, count: usize) -> TrainBatch {
+pub(crate) fn train_batch(spec: &NetworkSpec, count: usize) -> TrainBatch {
     let positions = positions(spec, count);
     let mut policy = vec![0.0; positions.moves().len()];
     let (mut values, mut ahead, mut replies) =
