@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use anyhow::Context as _;
 
+use super::Session;
 use super::begin::fetch_run;
 use super::state::{Phase, StepBudget, Training};
-use super::Session;
 use crate::metrics::{MetricKind, values};
 use rookery_common::text::quantity;
 

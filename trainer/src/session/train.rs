@@ -7,8 +7,8 @@ use anyhow::Context as _;
 use rookery_common::files::write_whole;
 use rookery_common::ids::ContentHash;
 
-use super::state::{Phase, Training};
 use super::Session;
+use super::state::{Phase, Training};
 use crate::buffer::Mixture;
 use crate::metrics::{MetricKind, values};
 use crate::pipeline::Sampler;

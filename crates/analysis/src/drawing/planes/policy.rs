@@ -147,7 +147,7 @@ mod tests {
     fn only_legal_moves_are_left_of_the_legal_policy() {
         for encoding in PolicyEncoding::ALL {
             let mut evaluator = HandEvaluator::new(InputEncoding::Lc0112, encoding);
-            let policy = of(&GameHistory::default(), &mut evaluator).unwrap();
+            let policy = evaluate(&GameHistory::default(), &mut evaluator).unwrap();
             assert_eq!(policy.legal.iter().flatten().count(), 20);
             assert_eq!(policy.all.iter().flatten().count(), encoding.size());
             for shares in [&policy.all, &policy.legal] {
