@@ -19,6 +19,8 @@ const MOST_OPTIONS: usize = 1000;
 const LONGEST_NAME: usize = 100;
 /// Most options that an error names.
 const SHOWN_OPTIONS: usize = 200;
+/// How long an engine may take to end after it has closed its output.
+const LAST_MOMENT: Duration = Duration::from_secs(5);
 const CHESS960: &str = "UCI_Chess960";
 
 /// A game so far.
@@ -366,8 +368,7 @@ impl Engine {
             return UciError::Ended { engine };
         };
         let status = match silence {
-            // It may need a moment to end after closing its output.
-            Silence::Closed => process.end(Duration::from_millis(500)),
+            Silence::Closed => process.end(LAST_MOMENT),
             Silence::TimedOut => process.end(Duration::ZERO),
         };
         let said = process.said();

@@ -19,8 +19,8 @@ const WAITING_LINES: usize = 1024;
 /// What is kept of the standard error, in lines of at most this number of characters.
 const KEPT_ERRORS: usize = 3;
 const KEPT_ERROR_CHARACTERS: usize = 300;
-/// How long the standard error of a program that has ended is read on.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How long the standard error of a program that has ended is read on, if something else keeps it open.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// How often an ending process is looked at.
 const POLL: Duration = Duration::from_millis(5);
 
