@@ -27,6 +27,10 @@ const PROGRAMS: [&str; 8] = [
     "pg_restore",
     "vacuumdb",
 ];
+/// The state of a zombie.
+const GONE: char = 'Z';
+/// Between two looks at a process.
+const PAUSE: Duration = Duration::from_millis(5);
 /// The database that is made.
 const DATABASE: &str = "rookery";
 
@@ -173,8 +177,11 @@ impl Postgres {
     pub fn kill(&self) -> anyhow::Result<()> {
         let file = fs::read_to_string(self.data().join("postmaster.pid"))?;
         let pid: i32 = file.lines().next().unwrap_or_default().trim().parse()?;
-        // While the first process is stopped, it makes no more of them.
+        // Once the first process is stopped, it makes no more of them.
         kill(Pid::from_raw(pid), Signal::SIGSTOP)?;
+        while !matches!(state(pid), 'T' | GONE) {
+            std::thread::sleep(PAUSE);
+        }
         let mut all = children(pid)?;
         all.push(pid);
         for pid in &all {
@@ -182,8 +189,8 @@ impl Postgres {
             let _ = kill(Pid::from_raw(*pid), Signal::SIGKILL);
         }
         for pid in all {
-            while runs(pid) {
-                std::thread::sleep(Duration::from_millis(5));
+            while state(pid) != GONE {
+                std::thread::sleep(PAUSE);
             }
         }
         // A dead process keeps its number until its parent has looked at it, and the server would
@@ -195,13 +202,13 @@ impl Postgres {
     }
 }
 
-/// Whether a process is there and is no zombie.
-fn runs(pid: i32) -> bool {
+/// The state of a process, as the system writes it: that of a zombie also where there is none.
+fn state(pid: i32) -> char {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = stat
         .rsplit_once(") ")
         .and_then(|(_, rest)| rest.chars().next());
-    state.is_some_and(|state| state != 'Z')
+    state.unwrap_or(GONE)
 }
 
 fn children(parent: i32) -> anyhow::Result<Vec<i32>> {

@@ -198,7 +198,11 @@ async fn a_read_only_store_takes_no_chunk_and_everything_else_goes_on() -> anyho
     let job = alice.job().await?.context("there is a job")?;
     let chunk = honest_chunk(&job)?;
 
-    disk.remount(Access::ReadOnly)?;
+    // A look at the store may have a file open.
+    eventually("the disk is read-only", async || {
+        Ok(disk.remount(Access::ReadOnly).ok())
+    })
+    .await?;
     assert_its_own_fault(
         &alice
             .upload(&chunk)

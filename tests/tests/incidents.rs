@@ -123,8 +123,8 @@ fn trainer(site: &Site, more: &[&str]) -> anyhow::Result<Running> {
     site.trainer_with("1x8", &[&flags, more].concat())
 }
 
-/// Ends a trainer after one candidate. Games that came while it was trained would else make the next one, whoever is to play
-/// for that.
+/// Ends a trainer after one candidate. Else the games that came while it was trained would make the next one, and those of
+/// the contributor who plays then would not be in it.
 const ONE: [&str; 2] = ["--candidates", "1"];
 
 #[tokio::test]

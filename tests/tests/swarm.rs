@@ -17,11 +17,11 @@ fn swarm(arguments: &[&str]) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(&said)?)
 }
 
-/// A load of so many seconds is not made longer.
+/// A load of this many seconds is not made longer.
 const LONG: u32 = 60;
 
-/// The report of a load of this number of seconds, with so many kills at most, or of a longer one where that was not enough:
-/// a slow machine does less in the same time.
+/// The report of a load of this number of seconds with about this number of kills. A load that was not enough is followed by
+/// a longer one: a slow machine does less in the same time.
 fn swarm_until(
     is_enough: impl Fn(&Value) -> bool,
     (seconds, kills): (u32, u32),

@@ -78,7 +78,7 @@ def end(folder, way, ignored=None):
             assert script.stdout.readline() == "goes on\n", f"it ended by {ignored}, which it inherited as ignored"
         if way.startswith("SIG"):
             script.send_signal(signal.Signals[way])
-        status = script.wait(timeout=60)
+        status = script.wait(timeout=300)
         return status, [pid for pid in pids if alive(pid)]
     finally:
         for pid in filter(alive, pids):

@@ -294,7 +294,7 @@ async fn chunks_wait_for_audits_before_they_are_taken() {
     let coordinator = with_chunks(8);
     let now = jiff::Timestamp::now();
     for place in 0..8 {
-        let age = if place < 5 { 61 } else { 59 };
+        let age = if place < 5 { 75 } else { 45 };
         coordinator.date(place, now - jiff::SignedDuration::from_mins(age));
     }
     let server = coordinator.serve().await;
